@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a command is: a module of `celeus.commands` and its function or group of commands.
+    """The place of a command: a module of `celeus.commands` and its function or group of commands.
 
     ``extra`` is what has to be installed for it, if need be; a module's `TERMS` are typer's.
     """

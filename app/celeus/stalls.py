@@ -1,4 +1,4 @@
-"""When the oldest draw is handed out again, or the oldest call is made again."""
+"""The waiting time before the oldest draw is handed out again, or the oldest call made again."""
 
 LEAST_BEHIND, BEHIND_EACH = 8, 2
 """Items judged behind it: at least, and for each lease or call at once."""

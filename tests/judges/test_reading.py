@@ -161,13 +161,13 @@ def test_a_verdict_is_read_from_json_a_line_or_alone(
     verdicts: list[str], text: str, said: str
 ) -> None:
     reading = read(choice(text), verdicts)
-    assert (reading.said, reading.text) == (said, text)
+    assert (reading.verdict, reading.text) == (said, text)
 
 
 def test_an_answer_that_was_cut_holds_no_verdict() -> None:
     answer = choice("Verdict: correct") | {"finish_reason": "length"}
     reading = read(answer, [*SCALE])
-    assert reading.said == UNREADABLE
+    assert reading.verdict == UNREADABLE
     assert "cut off: 'Verdict: correct'" in reading.reason
 
 
@@ -183,5 +183,9 @@ def test_the_probabilities_of_a_verdict_without_json_are_found(before: str, behi
 def test_no_verdict_has_no_loss_and_no_score() -> None:
     answer = spoken("cannot_tell", {"cannot": 0.6, "wrong": 0.4})
     reading = read(answer, [*SCALE])
-    assert (reading.said, reading.loss(SCALE), reading.soft(SCALE)) == ("cannot_tell", None, None)
-    assert json.loads(json.dumps(reading.to_dict()))["said"] == "cannot_tell"
+    assert (reading.verdict, reading.loss(SCALE), reading.soft(SCALE)) == (
+        "cannot_tell",
+        None,
+        None,
+    )
+    assert json.loads(json.dumps(reading.to_dict()))["verdict"] == "cannot_tell"

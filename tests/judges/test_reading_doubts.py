@@ -11,7 +11,7 @@ GRADES = tuple(str(grade) for grade in range(1, 11))
 
 
 def _said(text: str, verdicts: tuple[str, ...] = VERDICTS) -> str:
-    return read({"message": {"content": text}, "finish_reason": "stop"}, verdicts).said
+    return read({"message": {"content": text}, "finish_reason": "stop"}, verdicts).verdict
 
 
 @pytest.mark.parametrize(

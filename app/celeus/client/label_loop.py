@@ -279,16 +279,16 @@ class Turn:
         It is a loss, of which less is better, also where the pool names a score. ``runs`` is how
         many were made, where a draw has several.
         """
-        said: dict[str, Any]
+        judgement: dict[str, Any]
         if isinstance(loss, Mapping):
-            said = {"losses": {name: self._number(value) for name, value in loss.items()}}
+            judgement = {"losses": {name: self._number(value) for name, value in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            said = {"losses": [self._number(value) for value in loss]}
+            judgement = {"losses": [self._number(value) for value in loss]}
         else:
-            said = {"loss": self._number(loss)}
+            judgement = {"loss": self._number(loss)}
         if runs is not None:
-            said["runs"] = runs
-        self._say(comment, **said)
+            judgement["runs"] = runs
+        self._say(comment, **judgement)
 
     def label(self, label: int, comment: str | None = None) -> None:
         """The true class, from which the service computes the loss."""
@@ -335,8 +335,8 @@ class Turn:
             self.prefer(word)
         else:
             self.observe(self._losses(verdict, task))
-        said = self.said or {}
-        if task.tries > 1 and not said.keys() & {"loss", "unjudgeable", *PASSED}:
+        judgement = self.said or {}
+        if task.tries > 1 and not judgement.keys() & {"loss", "unjudgeable", *PASSED}:
             rule = f"return {task.wanted.get(None, A_LOSS)}, or {UNTOLD}"
             message = f"{self.id!r} is judged by a loss for each run, which settles it: {rule}"
             raise InvalidValue(message, field="loss", rule=rule)
@@ -362,19 +362,19 @@ class Turn:
         return loss(verdict)
 
     def settled(self, task: JudgeTask) -> bool:
-        """Whether the run that was judged settles a draw of several; else it is to be run again.
+        """Return whether the run judged settles a draw of several; else it is to be run again.
 
         Who says how many ``runs`` were made has judged all of them.
         """
-        said = self.said or {}
-        if said == PASSED or "runs" in said:
+        judgement = self.said or {}
+        if judgement == PASSED or "runs" in judgement:
             return True
         self.runs += 1
-        loss = said.get("loss")
+        loss = judgement.get("loss")
         if loss is not None and loss != task.settling and self.runs < task.tries:
             self.said = None
             return False
-        self.said = {**said, "runs": self.runs}
+        self.said = {**judgement, "runs": self.runs}
         return True
 
     @property

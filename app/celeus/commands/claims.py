@@ -36,8 +36,8 @@ def claims(
     from celeus.client.service import check_session
 
     key = read_key(api_key_file)
-    for one in (*sessions, *(shown or ())):
-        check_session(one)
+    for session in (*sessions, *(shown or ())):
+        check_session(session)
     query = {"session": sessions, "shown": shown}
     with httpx2.Client(timeout=REQUEST_SECONDS) as http:
         answer = Client(url, key, http=http).request("GET", "/v1/claims", **query)
@@ -52,15 +52,15 @@ def _lines(answer: dict[str, Any]) -> list[str]:
     """The answer for a reader, in the service's own words."""
     from celeus.client.service import plain
 
-    lines = [_line(one) for one in answer["claims"]]
+    lines = [_line(claim) for claim in answer["claims"]]
     promises = answer["promises"]
-    return [plain(one) for one in (*lines, promises["one"], promises["all"], promises["picked"])]
+    return [plain(line) for line in (*lines, promises["one"], promises["all"], promises["picked"])]
 
 
-def _line(one: dict[str, Any]) -> str:
-    shown = one["shown"]
-    part = one["together"] if shown is None else shown
-    name = one["session"] if one["name"] is None else f"{one['session']} ({one['name']})"
+def _line(claim: dict[str, Any]) -> str:
+    shown = claim["shown"]
+    part = claim["together"] if shown is None else shown
+    name = claim["session"] if claim["name"] is None else f"{claim['session']} ({claim['name']})"
     if part is None:
         return f"{name}: was asked nothing, and is not shown"
     answers = [

@@ -197,7 +197,7 @@ def _labels(found: "SideBySide") -> float | None:
 
 
 def _document(found: "SideBySide", margin: float | None, labels: float | None) -> dict[str, Any]:
-    """What the logs say, for a program."""
+    """Return what the logs say, for a program."""
     from celeus.simulation.side_by_side import ALPHA
 
     def part(of: "Paired") -> dict[str, Any]:

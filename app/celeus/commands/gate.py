@@ -142,7 +142,7 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         "--score-at-most": score_at_most,
         "--score-at-least": score_at_least,
     }
-    told = Told(github=github, as_json=as_json, junit=junit, markdown=markdown)
+    destinations = Destinations(github=github, as_json=as_json, junit=junit, markdown=markdown)
     began = time.monotonic()
     try:
         question = question_of(thresholds, compare, margin)
@@ -154,16 +154,16 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         outcome = asked.outcome(question, wait)
     except Refusal as refusal:
         veil(read_key(None), refusal)
-        told.tell(Report(one_line(refusal.line), time.monotonic() - began))
+        destinations.tell(Report(one_line(refusal.line), time.monotonic() - began))
         if github:
             raise typer.Exit(1) from None
         raise
-    told.tell(Report(outcome, time.monotonic() - began))
+    destinations.tell(Report(outcome, time.monotonic() - began))
     raise typer.Exit(STATUS[outcome.answer])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Destinations:
     """The destinations of a gate's report: GitHub, JSON on the terminal, files."""
 
     github: bool

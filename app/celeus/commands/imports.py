@@ -151,7 +151,9 @@ def _command(form: str) -> Callable[[Reads], Reads]:
 
         signature = inspect.Signature([*common.values(), *own_options.values()])
         command.__signature__ = signature  # type: ignore[attr-defined]
-        command.__annotations__ = {name: it.annotation for name, it in signature.parameters.items()}
+        command.__annotations__ = {
+            name: parameter.annotation for name, parameter in signature.parameters.items()
+        }
         imports.command(form, help=options_of.__doc__)(command)
         return options_of
 
@@ -330,15 +332,15 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one
     tested = pool if pool.tests or not shared.backtest else join(rows, rows[-1].model)
-    said = _said(tested)
-    _print([*said, *(_backtest(tested, shared) if shared.backtest else ())])
+    summary = _summary(tested)
+    _print([*summary, *(_backtest(tested, shared) if shared.backtest else ())])
     if shared.out is None:
         return
     made = {shared.out: ndjson(pool)}
     if pool.tests:
         made[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
     write(made)
-    if said != (lines := _said(pool)):
+    if summary != (lines := _summary(pool)):
         _print(lines)
     kind = kind_of(rows, outputs=shared.each_output)
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
@@ -400,7 +402,7 @@ def _check(options: "Options", shared: CommonOptions) -> None:
         raise InvalidValue(f"out must be {rule}", field="out", rule=rule)
 
 
-def _said(pool: "JoinedItems | Pairing") -> list[str]:
+def _summary(pool: "JoinedItems | Pairing") -> list[str]:
     """Return lines that describe a pool."""
     from celeus.intake.joining import Pairing
 

@@ -81,8 +81,8 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
         write(report, session.report().encode())
     check = (status.table or {})["check"]
     if as_json:
-        told = {"labels": status.round, "claims": [claim.raw for claim in claims], **check}
-        typer.echo(json.dumps(told))
+        document = {"labels": status.round, "claims": [claim.raw for claim in claims], **check}
+        typer.echo(json.dumps(document))
     else:
         for claim in claims:
             (answer,) = claim.answers
@@ -97,27 +97,27 @@ def _ask(session: "Session") -> None:
     check = (session.status().table or {})["check"]
     with closing(session.draws("terminal")) as turns:
         for turn in turns:
-            said = _said(turn, check["positive"])
-            if said == "q":
+            key = _pressed_key(turn, check["positive"])
+            if key == "q":
                 return
-            if said == "s":
+            if key == "s":
                 turn.unjudgeable("nobody can say")
             else:
-                turn.observe(0.0 if said == "y" else 1.0)
+                turn.observe(0.0 if key == "y" else 1.0)
 
 
-def _said(turn: "Turn", positive: str) -> str:
-    """The key that is pressed of an item; the end of the input stops, as q does."""
+def _pressed_key(turn: "Turn", positive: str) -> str:
+    """Return the key pressed for an item; the end of the input stops, as q does."""
     payload = turn.payload if isinstance(turn.payload, Mapping) else {"item": turn.payload}
     typer.echo(f"\nItem {turn.round}", err=True)
     for name, value in sorted(payload.items(), key=lambda member: member[0] == "answer"):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         typer.echo(f"{one_line(name)}: {_visible(text)}", err=True)
-    said = ""
-    while said not in {"y", "n", "s", "q"}:
+    key = ""
+    while key not in {"y", "n", "s", "q"}:
         typer.echo(f"{one_line(positive)}? {KEYS}: ", nl=False, err=True)
-        said = (sys.stdin.readline() or "q").strip().lower()[:1]
-    return said
+        key = (sys.stdin.readline() or "q").strip().lower()[:1]
+    return key
 
 
 def _visible(text: str) -> str:

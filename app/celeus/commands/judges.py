@@ -251,7 +251,7 @@ def _is_endless(status: "Status") -> bool:
     asked = (status.precision, status.verdict, status.best, *status.decisions)
     wanted = (status.table or {"wanted": 0})["wanted"]
     most = status.items - status.known
-    return all(one is None for one in asked) and not wanted and status.budget >= most
+    return all(target is None for target in asked) and not wanted and status.budget >= most
 
 
 @contextmanager
@@ -290,9 +290,9 @@ def _working(wish: Wish) -> Iterator[Worker]:
             raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
         rubric, key = read_rubric(wish.rubric), key_of(wish.key_env)
         if wish.soft and rubric.alike is not None:
-            one, other = rubric.alike
+            first, other = rubric.alike
             raise InvalidValue(
-                f"{wish.rubric}: the verdicts {one!r} and {other!r} may share their first token,"
+                f"{wish.rubric}: the verdicts {first!r} and {other!r} may share their first token,"
                 " whose probability is the guess: rename one so that they begin differently, or of"
                 " a scale of numbers take those of one digit; celeus judge takes them as they are",
                 field="rubric",

@@ -143,7 +143,7 @@ def close(session: Session, *, url: Url = HERE, api_key_file: ManageKeyFile = No
 
 
 def _lines(status: "Status") -> Iterator[str]:
-    """How a session stands, in the service's own words."""
+    """Return the state of a session in the service's own words."""
     from celeus.client.service import plain
 
     if status.name is not None:

@@ -260,37 +260,39 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
     from celeus.core.insights.sentences import score_figures
     from celeus.core.interval import Interval
 
-    def said(one: dict[str, Any]) -> str:
-        score = one["score"]
+    def score_text(stated: dict[str, Any]) -> str:
+        score = stated["score"]
         scale = Interval(min(0.0, score["lower"]), max(1.0, score["upper"]))
         return f"{score['name']} {score_figures(score, scale)}"
 
     promises = claim["promises"]
     yield f"{promises['one']} {promises['all']} {promises['picked']}"
     parts: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
-    later = [one for one in claim["claims"] if "added" in one]
-    for one in claim["claims"][: len(claim["claims"]) - len(later)]:
-        parts.setdefault((one["metric"], one["column"]), []).append(one)
+    later = [stated for stated in claim["claims"] if "added" in stated]
+    for stated in claim["claims"][: len(claim["claims"]) - len(later)]:
+        parts.setdefault((stated["metric"], stated["column"]), []).append(stated)
     for (metric, column), claims in parts.items():
         if column is None:
-            yield from (f"{metric}: {said(one)}" for one in claims)
+            yield from (f"{metric}: {score_text(stated)}" for stated in claims)
             continue
         if claim["account"] == "selected":
             yield f"{metric} in {len(claims)} groups by {column}: show those picked by `picked`"
             continue
         least, most = (
-            pick(claims, key=lambda one: float(one["score"]["estimate"])) for pick in (min, max)
+            pick(claims, key=lambda stated: float(stated["score"]["estimate"]))
+            for pick in (min, max)
         )
         yield (
-            f"{metric} in {len(claims)} groups by {column}: {said(least)} in {least['value']},"
-            f" {said(most)} in {most['value']}"
+            f"{metric} in {len(claims)} groups by {column}: {score_text(least)} in"
+            f" {least['value']}, {score_text(most)} in {most['value']}"
         )
-    for one in later:
-        part = "" if one["column"] is None else f" in {one['column']} {one['value']}"
-        yield f"{one['metric']}{part}, added after {one['added']} labels: {said(one)}"
-    answers = [its["answer"] for one in claim["claims"] for its in one["answers"]]
+    for stated in later:
+        part = "" if stated["column"] is None else f" in {stated['column']} {stated['value']}"
+        name = f"{stated['metric']}{part}"
+        yield f"{name}, added after {stated['added']} labels: {score_text(stated)}"
+    answers = [its["answer"] for stated in claim["claims"] for its in stated["answers"]]
     if answers:
-        counts = ", ".join(f"{answers.count(one)} {one}" for one in ("yes", "no", "undecided"))
+        counts = ", ".join(f"{answers.count(word)} {word}" for word in ("yes", "no", "undecided"))
         yield f"answers: {counts}"
 
 
@@ -309,9 +311,9 @@ def _best(best: dict[str, object]) -> str:
 def _reservations(claim: dict[str, object]) -> Iterator[str]:
     """Yield lines on the claim's assumptions and on items it does not cover."""
     assumptions = claim.get("assumptions")
-    for one in assumptions if isinstance(assumptions, list) else []:
-        if isinstance(one, dict):
-            yield f"assumes: {one.get('text')}"
+    for assumption in assumptions if isinstance(assumptions, list) else []:
+        if isinstance(assumption, dict):
+            yield f"assumes: {assumption.get('text')}"
     if unjudgeable := claim.get("unjudgeable"):
         yield f"{unjudgeable} items could not be judged: each counts as any loss it may have"
     if claim.get("emptied"):
@@ -323,7 +325,7 @@ def _evidence(report: "Report") -> Iterator[str]:
     claim = report.claim
     if claim is None or not report.valid or not claim["labels"] or "draws" not in report.checked:
         return
-    if all(one["code"] != "signed_losses" for one in claim["assumptions"]):
+    if all(assumption["code"] != "signed_losses" for assumption in claim["assumptions"]):
         yield DRAWS_TELL
 
 
@@ -393,7 +395,7 @@ def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
     from celeus.commands.attest import sha256_of
 
     digest = sha256_of(file)
-    if all((one.algorithm, one.digest) != ("sha256", digest) for one in subjects):
+    if all((subject.algorithm, subject.digest) != ("sha256", digest) for subject in subjects):
         names = ", ".join(map(str, subjects)) or "nothing that is named: `celeus attest` names it"
         message = f"{file} is sha256:{digest}, and this is about {names}"
         raise InvalidValue(message, field="subject", rule="the file that was attested")

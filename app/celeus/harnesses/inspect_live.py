@@ -320,9 +320,9 @@ class LiveSession:
             self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
             self._drawn, self._rounds, self._failed = {}, {}, []
-            for one in self.sides:
-                one.queue.clear()
-                one.served = one.runner = None
+            for task_side in self.sides:
+                task_side.queue.clear()
+                task_side.served = task_side.runner = None
             _keep_alive(self, self._turns)
         side.served = self._turns
         _SERVED.set(self._turns)
@@ -349,7 +349,7 @@ class LiveSession:
         """Refuse a run that was given samples, and has not run them."""
         for drawn in self._working():
             if side.name not in drawn.verdicts and not any(
-                str(one.id) == drawn.name for one in side.queue
+                str(queued.id) == drawn.name for queued in side.queue
             ):
                 raise refused(
                     f"Inspect left out {drawn.turn.id}, which was drawn: run without --sample-id",

@@ -56,7 +56,7 @@ class Opinion:
     @property
     def unreadable(self) -> bool:
         """True if something the judge wrote holds no verdict."""
-        return any(reading.said == UNREADABLE for reading in self.readings)
+        return any(reading.verdict == UNREADABLE for reading in self.readings)
 
 
 Judge = Callable[[Case], Opinion]
@@ -148,9 +148,9 @@ class Model:
         if key in self._unreadable:
             return self._unreadable[key]
         reading = self._asked(request)
-        if reading.said == UNREADABLE and self._endpoint.seeded:
+        if reading.verdict == UNREADABLE and self._endpoint.seeded:
             reading = self._asked(self._endpoint.request(prompt, schema, seed=1))
-        if reading.said == UNREADABLE:
+        if reading.verdict == UNREADABLE:
             return self._unreadable.setdefault(key, reading)
         return Reading.of(self._verdicts.keep(key, reading.to_dict()))
 
@@ -200,7 +200,7 @@ def _turned(loss: float | None) -> float | None:
 
 
 def _why(reading: Reading) -> str:
-    if reading.said == CANNOT_TELL:
+    if reading.verdict == CANNOT_TELL:
         return f"the judge cannot tell: {reading.reason}"
     return reading.reason or NO_VERDICT
 

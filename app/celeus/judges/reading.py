@@ -130,18 +130,18 @@ class Reading:
     ``text`` is what the model wrote, in full.
     """
 
-    said: str
+    verdict: str
     reason: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
     text: str = ""
 
     def loss(self, scale: Mapping[str, float]) -> float | None:
         """Return the loss of the verdict, None if there is none."""
-        return scale.get(self.said)
+        return scale.get(self.verdict)
 
     def soft(self, scale: Mapping[str, float]) -> float | None:
         """The expected loss, None without logprobs."""
-        if not self.weights or self.said not in scale:
+        if not self.weights or self.verdict not in scale:
             return None
         return math.fsum(scale[verdict] * weight for verdict, weight in self.weights.items())
 

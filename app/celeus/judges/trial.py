@@ -260,7 +260,7 @@ def _line(item: str, opinion: Opinion) -> str:
     """Return what a judge wrote of an item, shortened, and how it was read."""
     readings = (
         f"{shortened(reading.text)} "
-        + ("holds no verdict" if reading.said == UNREADABLE else f"is read as {reading.said}")
+        + ("holds no verdict" if reading.verdict == UNREADABLE else f"is read as {reading.verdict}")
         for reading in opinion.readings
     )
     return one_line(f"{shortened(item)}: {'; '.join(readings)}")
@@ -268,7 +268,7 @@ def _line(item: str, opinion: Opinion) -> str:
 
 def _refusal(which: str, item: str, opinion: Opinion, *, only: bool = False) -> InvalidValue:
     text = next(
-        (reading.text for reading in opinion.readings if reading.said == UNREADABLE),
+        (reading.text for reading in opinion.readings if reading.verdict == UNREADABLE),
         opinion.reason,
     )
     what = f"{which} of the judge hold no verdict, and these are not recorded"

@@ -354,8 +354,8 @@ def _labelled(
     negatives = words - positives
     if len(negatives) > 1 and not {word.lower() for word in negatives} <= SIGNS:
         rule = f"labels in the words of {check.column}: {check.positive}, and one for all others"
-        said = ", ".join(sorted(negatives)[:5])
-        message = f"beside {check.positive}, people and judge say {said}: expected {rule}"
+        named = ", ".join(sorted(negatives)[:5])
+        message = f"beside {check.positive}, people and judge say {named}: expected {rule}"
         raise InvalidValue(message, field="people", rule=rule)
     if labels.count(None) == len(labels):
         rule = "a column in which people labelled some items"

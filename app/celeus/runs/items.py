@@ -72,10 +72,10 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     them, where the file does not say what a number means or what the judge is to see; and
     `celeus.Refusal` for a file or a row that cannot be read.
     """
-    told = {"answer": answer, "better": better, "scale": scale, "missing": missing}
-    told |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
-    _check_answers(told, mapping)
-    return _read(source, scale_of(loss), options_of(file_answers(told), mapping))[0]
+    answers = {"answer": answer, "better": better, "scale": scale, "missing": missing}
+    answers |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
+    _check_answers(answers, mapping)
+    return _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
 
 
 def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:
@@ -268,6 +268,6 @@ def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAns
     source = "items" if path is None else json.dumps(path, ensure_ascii=False)
     call = f"celeus.read_items({source}, {', '.join(answers)})"
     head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"
-    told = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
-    told.more.update(refusal.more)
-    return told
+    asked = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
+    asked.more.update(refusal.more)
+    return asked

@@ -182,7 +182,7 @@ def set_aside(path: Path) -> tuple[Path, int] | None:
         contents = file.read()
         if contents is None:
             return None
-        names = (path.with_name(f"{path.stem}.{at}{path.suffix}") for at in count(1))
+        names = (path.with_name(f"{path.stem}.{number}{path.suffix}") for number in count(1))
         aside = next(name for name in names if not name.exists())
         path.rename(aside)
     judged = {record["round"] for record in contents.records if record["kind"] in JUDGED}

@@ -71,8 +71,8 @@ class LocalClient(Client):
             answer = self._routes.get((request.method, path), _refuse)(request)
         except (ObservationConflict, SessionClosed) as conflict:
             # Answers to a judge whom somebody else, or the end of the session, overtook
-            said = {name: getattr(conflict, name) for name in PROBLEM}
-            return Answer(409, {}, json.dumps(said, default=_plain).encode())
+            problem = {name: getattr(conflict, name) for name in PROBLEM}
+            return Answer(409, {}, json.dumps(problem, default=_plain).encode())
         body = answer if isinstance(answer, bytes) else json.dumps(answer, default=_plain).encode()
         return Answer(200, {}, body)
 

@@ -47,7 +47,12 @@ def report(run: Run, points: Sequence[Point]) -> str:
         _claims(claims),
         _verdicts((document["table"] or {}).get("check")),
         "<h2>What it rests on</h2>",
-        _list([*(told["text"] for told in document["assumptions"]), pool_sessions_line(None)]),
+        _list(
+            [
+                *(assumption["text"] for assumption in document["assumptions"]),
+                pool_sessions_line(None),
+            ]
+        ),
         "<h2>Settings</h2>",
         _table(settings.items()),
         "</body></html>\n",

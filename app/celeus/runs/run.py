@@ -515,8 +515,8 @@ class Run:
             if others:
                 self._late[judgement.round] = others
         receipts = [
-            {"round": it.round, "duplicate": worker in self._late.get(it.round, ())}
-            for it in judgements
+            {"round": judgement.round, "duplicate": worker in self._late.get(judgement.round, ())}
+            for judgement in judgements
         ]
         offer = self._offer(worker, count) if count else self._standing()
         return {"session": self._status(), "receipts": receipts} | offer

@@ -132,7 +132,7 @@ def test_the_path_is_the_sum_of_the_growth_of_its_rounds(rounds: int, needed: fl
         wealth += brought
         gained += fraction * apart
         scattered += fraction**2 * variance
-    stakes = Stakes(ALPHA1, 0.5, own=True, drawable=drawable)
+    stakes = Stakes(ALPHA1, 0.5, own_variance=True, drawable=drawable)
     found = expected_path(risk, risk * (1.0 - risk), away, needed, rounds, stakes)
     assert found.rounds == pytest.approx(round_ - rounds, rel=0.2, abs=2.0)
     assert found.gained == pytest.approx(gained, rel=0.15)

@@ -514,7 +514,9 @@ def _with_members(request: Request, params: PoolFileQuery, upload: FormFile) -> 
     """The query, and the members of the form under the same names."""
     if not upload.members:
         return params
-    unknown = next((one for one in upload.members if one not in PoolFileQuery.model_fields), None)
+    unknown = next(
+        (member for member in upload.members if member not in PoolFileQuery.model_fields), None
+    )
     if unknown is not None:
         raise errors.InvalidValue(
             "The form has a member that is none of the query.",
@@ -529,7 +531,7 @@ def _with_members(request: Request, params: PoolFileQuery, upload: FormFile) -> 
     try:
         return PoolFileQuery.model_validate(given)
     except ValidationError as error:
-        faults = [{**one, "loc": ("body", *one["loc"])} for one in error.errors()]
+        faults = [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors()]
         raise RequestValidationError(faults) from error
 
 

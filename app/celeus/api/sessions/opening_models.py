@@ -1,4 +1,4 @@
-"""What opens a session and what changes it, as it travels."""
+"""The requests that open a session and change it, as on the wire."""
 
 from typing import Annotated, Literal
 
@@ -87,7 +87,7 @@ class Parameters(BaseModel):
 
 
 class AskedQuestion(BaseModel):
-    """Whether the risk lies on one side of a threshold, the threshold itself included."""
+    """The question whether the risk lies on one side of a threshold, the threshold included."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
 
@@ -125,7 +125,7 @@ class Decide(BaseModel):
 
 
 class ClaimIn(BaseModel):
-    """What is to be certified."""
+    """The claim to be certified."""
 
     model_config = STRICT
 
@@ -245,7 +245,7 @@ class CheckIn(BaseModel):
 
 
 class ClaimsIn(ClaimIn):
-    """What is to be certified: one mean, or a table of claims."""
+    """The claims to be certified: one mean, or a table of claims."""
 
     precision: Widths | None = Field(  # type: ignore[assignment]
         None,
@@ -294,17 +294,21 @@ class ClaimsIn(ClaimIn):
 
     def claim(self) -> Claim:
         """The claim in the core's words; of a table ``table`` says precision and questions."""
-        one = not self.makes_table and not isinstance(self.precision, dict)
-        plain = self if one else self.model_copy(update={"precision": None, "questions": []})
+        single = not self.makes_table and not isinstance(self.precision, dict)
+        plain = self if single else self.model_copy(update={"precision": None, "questions": []})
         return ClaimIn.claim(plain)
 
     @property
     def makes_table(self) -> bool:
         """Something is asked that only a session with a table of claims has."""
         parts = (self.groups, self.group_precision, self.account, self.small_groups, self.check)
-        named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
+        named = isinstance(self.precision, dict) or any(
+            question.metric for question in self.questions
+        )
         levels = self.reserve, self.levels
-        return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
+        return (
+            named or bool(self.group_questions) or any(part is not None for part in parts + levels)
+        )
 
     @property
     def table(self) -> TableRequest | None:
@@ -315,8 +319,10 @@ class ClaimsIn(ClaimIn):
             groups=self.groups or (),
             precision=by_metric(self.precision),
             group_precision=by_metric(self.group_precision),
-            questions=[(one.metric, one.asked) for one in self.questions],
-            group_questions=[(one.metric, one.asked) for one in self.group_questions],
+            questions=[(question.metric, question.asked) for question in self.questions],
+            group_questions=[
+                (question.metric, question.asked) for question in self.group_questions
+            ],
             account=self.account or "each",
             small_groups=self.small_groups or "merge",
             reserve=self.reserve or 0.0,
@@ -336,7 +342,7 @@ class PlannedLabels(BaseModel):
 
 
 class SessionOpening(ClaimsIn):
-    """What is to be certified, and how."""
+    """The claims to be certified, and the settings of the session."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 

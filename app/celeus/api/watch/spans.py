@@ -78,14 +78,14 @@ def tell_judgements(session: Mapping[str, Any], judged: Mapping[int, Loss]) -> N
     metrics = _metrics(session)
     for round_, loss in judged.items():
         losses = loss if isinstance(loss, tuple) else (loss,) * len(metrics)
-        for metric, one in zip(metrics, losses, strict=True):
+        for metric, metric_loss in zip(metrics, losses, strict=True):
             score, scale = metric["score"], metric["scale"]
             attributes: dict[str, AttributeValue] = {"gen_ai.evaluation.name": score["name"]}
-            if one is None:
+            if metric_loss is None:
                 attributes["gen_ai.evaluation.score.label"] = "unjudgeable"
             else:
-                turned = scale["lower"] + scale["upper"] - one
-                value = one if score["better"] == "lower" else turned
+                turned = scale["lower"] + scale["upper"] - metric_loss
+                value = metric_loss if score["better"] == "lower" else turned
                 attributes["gen_ai.evaluation.score.value"] = value
             span.add_event("gen_ai.evaluation.result", attributes | {"celeus.round": round_})
 

@@ -148,9 +148,9 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         members: dict[str, Any] = {
-            "time": at,
+            "time": moment,
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

