@@ -95,10 +95,10 @@ class RecordedPredictor(Predictor):
 
     def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
         """The recorded range; that of the second completion where its plug-in part is another."""
-        place, recorded, plan = draw.round - 1, self._recorded, self._plan
+        index, recorded, plan = draw.round - 1, self._recorded, self._plan
         where = "rounds.range"
-        recorded_range = Range(float(recorded.lower[place]), float(recorded.upper[place]))
-        if plug_in != self._plug_in[place]:
+        recorded_range = Range(float(recorded.lower[index]), float(recorded.upper[index]))
+        if plug_in != self._plug_in[index]:
             where = "rounds.other.range"
             second = recorded.other.get(draw.round)
             if second is None:
