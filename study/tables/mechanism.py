@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.betting.point_estimate import Lure
+from celeus.core.betting.published import Lure
 from celeus.core.betting.signals import signal
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import POLICIES, policy_named

@@ -245,6 +245,6 @@ def test_who_does_not_use_it_imports_next_to_nothing(pytester: pytest.Pytester) 
 
 
 def test_the_command_brings_no_pytest() -> None:
-    program = "import sys, celeus.cli, celeus.gates.github, celeus.gates.waiting;"
+    program = "import sys, celeus.cli, celeus.gates.reports, celeus.gates.waiting;"
     program += "assert 'pytest' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

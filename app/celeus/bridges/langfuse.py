@@ -8,9 +8,8 @@ from itertools import count
 from typing import Any
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.marks import id_of, mark_of
 from celeus.bridges.questions import CANNOT_TELL, Question, Task, members_of
-from celeus.bridges.tool import Tool
+from celeus.bridges.tool import Tool, id_of, mark_of
 
 QUEUES = "/api/public/annotation-queues"
 CONFIGS = "/api/public/score-configs"

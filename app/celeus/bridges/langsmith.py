@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.marks import id_of, mark_of
 from celeus.bridges.questions import CANNOT_TELL, Question, Task, members_of
-from celeus.bridges.tool import Headers, Tool
+from celeus.bridges.tool import Headers, Tool, id_of, mark_of
 
 API = "/api/v1"
 QUEUES = f"{API}/annotation-queues"

@@ -19,7 +19,7 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.event_stream import EventStream
+from celeus.client.calls import EventStream
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
     Answer,
@@ -35,7 +35,7 @@ from celeus.client.exchange import (
     member,
     post,
 )
-from celeus.client.fingerprint import fingerprint
+from celeus.client.fingerprint import check_resume, fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.reading import read
@@ -51,7 +51,6 @@ from celeus.client.results import (
     Status,
     Tombstone,
 )
-from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
 from celeus.client.service import LIMITS, REQUEST_SECONDS, Service, check_session, reason
 from celeus.client.tasks import WorkerNames, held, judge_together

@@ -7,22 +7,26 @@ from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from celeus.client.exchange import (
+    TRIES,
+    Answer,
     Flow,
+    LostAnswer,
     Request,
+    checked,
     created,
     encoded,
     get,
     member,
     once,
+    pause_after,
     post,
     sent,
 )
-from celeus.client.fingerprint import Fingerprint
+from celeus.client.fingerprint import LOG, Fingerprint, check_judge, taken_up
 from celeus.client.label_loop import JudgeTask
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Plan, Pool, Status, Tombstone
-from celeus.client.resuming import LOG, check_judge, taken_up
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 from celeus.units import SHARES, number_on
@@ -343,3 +347,35 @@ def id_of(thing: object) -> str:
         rule = "a pool, a session, or an id"
         raise InvalidValue(f"expected {rule}", field="id", rule=rule, value=found)
     return found
+
+
+class EventStream:
+    """The place in a stream of events; it ends when the session is closed."""
+
+    def __init__(self, session: str) -> None:
+        self.path = f"{SESSIONS}/{session}/stream"
+        self.position: str | None = None
+        self.failures = 0
+        self.closed = False
+
+    def request(self) -> Request:
+        """Return the request for the events after those that came."""
+        headers = {"Accept": "text/event-stream"}
+        if self.position is not None:
+            headers["Last-Event-ID"] = self.position
+        return Request("GET", self.path, headers=headers)
+
+    def event(self, position: str, data: str) -> Status:
+        """Return the session's status from an event."""
+        self.position = position or self.position
+        status = read(Status, member(json.loads(data), "session"))
+        self.closed = status.state == "closed"
+        return status
+
+    def pause(self, outcome: Answer | LostAnswer) -> float:
+        """Seconds until the stream is asked for again; raises an error that will not pass."""
+        self.failures += 1
+        wait = pause_after(outcome, self.failures)
+        if wait is None or self.failures == TRIES:
+            checked(outcome)
+        return wait or 0.0

@@ -1,4 +1,4 @@
-"""The fingerprint of a judge: work that is taken up is not to mix the judgements of two.
+"""The fingerprint of a judge, and the check of the one who takes work up: two are not to be mixed.
 
 A fingerprint has three parts. ``code`` is a digest of what decides how it judges: the bytecode of
 a function and of the functions, classes and modules it refers to or imports, its defaults, its
@@ -14,6 +14,7 @@ import functools
 import hashlib
 import importlib.util
 import json
+import logging
 import re
 import sys
 import sysconfig
@@ -32,6 +33,8 @@ from types import (
     ModuleType,
 )
 from typing import Literal
+
+from celeus.errors import InvalidValue
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, type(...))
 CONTAINERS = (list, set, dict)
@@ -433,3 +436,42 @@ def _file_of(kind: type) -> str | None:
 
 def _sorted(values: Iterable[object]) -> list[object]:
     return sorted(values, key=json.dumps)
+
+
+LOG = logging.getLogger("celeus")
+"""Its warnings are lines on stderr, unless the program has its own logging."""
+IN_PYTHON = "keep=True goes on with the earlier judgements, fresh=True begins anew"
+
+
+def taken_up(judgements: int, place: object, last: str | None) -> None:
+    """Say how many judgements there are already, where, and from when the last one is."""
+    if judgements:
+        when = "" if last is None else f", the last at {last[:16].replace('T', ' ')} UTC"
+        LOG.warning("celeus: taken up: %s from %s%s", counted(judgements), place, when)
+
+
+def check_judge(
+    judge: Fingerprint, earlier: str | None, *, keep: bool, ways: str = IN_PYTHON
+) -> None:
+    """Refuse a judge that is not the earlier one unless ``keep`` is said; say what is not known."""
+    found = judge.against(earlier)
+    if found.verdict == "unknown":
+        LOG.warning("celeus: cannot tell whether the judge changed: %s", found.why)
+    elif found.verdict == "changed" and not keep:
+        message = f"the judge changed since the earlier judgements ({found.why}): {ways}"
+        raise InvalidValue(message, field="judge", rule=ways)
+
+
+def check_resume(resume: object, *, keep: bool, fresh: bool) -> None:
+    """Refuse contradictions in how work is to go on; ``resume`` is None where it is not to."""
+    if keep and fresh:
+        rule = "one of them, or none"
+        raise InvalidValue(f"keep and fresh must be {rule}", field="keep", rule=rule)
+    if resume is None and (keep or fresh):
+        field, rule = "keep" if keep else "fresh", "left out, or beside resume"
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule)
+
+
+def counted(judgements: int) -> str:
+    """Return a number of judgements in words."""
+    return "1 judgement" if judgements == 1 else f"{judgements} judgements"

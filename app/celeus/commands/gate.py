@@ -37,8 +37,7 @@ class GateCommand(TyperCommand):
             message = getattr(error, "format_message", None)
             if message is None:
                 raise
-            from celeus.gates.github import annotation
-            from celeus.gates.reports import Report
+            from celeus.gates.reports import Report, annotation
             from celeus.gates.waiting import veil
 
             refusal = InvalidValue(message())
@@ -172,7 +171,7 @@ class Destinations:
     markdown: Path | None
 
     def __post_init__(self) -> None:
-        from celeus.gates.github import check_step
+        from celeus.gates.reports import check_step
 
         if self.github:
             check_step()
@@ -185,8 +184,7 @@ class Destinations:
 
     def tell(self, report: "Report") -> None:
         """Write the files, and print the answer."""
-        from celeus.gates.github import annotation, tell
-        from celeus.gates.reports import write
+        from celeus.gates.reports import annotation, tell, write
 
         if self.junit is not None:
             write(self.junit, report.junit())

@@ -218,7 +218,7 @@ def status_of(session: "Session") -> "Status | None":
 
 def _check_begun(session: "Session", working: Worker, *, all_: bool, keep: bool) -> None:
     """Refuse to judge all unasked, and to go on where another judge began."""
-    from celeus.client.resuming import check_judge
+    from celeus.client.fingerprint import check_judge
 
     status, verdicts, judge = status_of(session), working.verdicts, working.judge.fingerprint
     if status is not None and _is_endless(status):
@@ -233,7 +233,7 @@ def _check_begun(session: "Session", working: Worker, *, all_: bool, keep: bool)
 
 def take_up(status: "Status | None", session: str) -> None:
     """Say how many judgements a session has already, to whom may see that."""
-    from celeus.client.resuming import taken_up
+    from celeus.client.fingerprint import taken_up
 
     if status is not None:
         taken_up(status.rounds.judged, session, status.active_at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import NUMBER, All, confirm_all
+from celeus.commands.options import HERE, NUMBER, All, ManageKeyFile, Url, confirm_all, read_key
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 from celeus.units import SHARES, number_on
@@ -373,3 +373,32 @@ def _check_goal(given: Mapping[str, object], session: str | None, *, two: bool) 
     if given["margin"] is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)
+
+
+def push(
+    file: Annotated[Path, typer.Argument(help="The file of the run; by default in `.celeus`.")],
+    *,
+    close: Annotated[
+        bool, typer.Option("--close", help="Close the run for good before: else it has to be.")
+    ] = False,
+    url: Url = HERE,
+    api_key_file: ManageKeyFile = None,
+) -> None:
+    """Make a session on a service of a run in process, with its pool, to look at and to certify.
+
+    The service computes all of it again, and keeps it closed. That the run was no other than it
+    says stays your word: page, report and certificate say so. Pushed again it is the same session.
+    """
+    from celeus.client.blocking import Client
+
+    if close:
+        from celeus.runs.run import Run
+
+        with Run.resume(file) as run:
+            run.close()
+    with Client(url, read_key(api_key_file)) as client:
+        status = client.push(file).status()
+    typer.echo(str(status))
+    typer.echo(f"{url.rstrip('/')}/sessions/{status.id}")
+    for warning in status.warnings:
+        typer.echo(f"celeus: {warning}", err=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from celeus.client.blocking import Session
+from celeus.client.fingerprint import LOG, check_resume, counted, taken_up
 from celeus.client.label_loop import Turn, check_concurrency, finite
-from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.plans.judge_check import JudgeCheck, positive_loss

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from celeus.client.calls import file_answers
+from celeus.client.fingerprint import LOG
 from celeus.client.label_loop import finite
-from celeus.client.resuming import LOG
 from celeus.client.rows import line_of, lines_of, rows_of
 from celeus.core.pools.losses import LossScale
 from celeus.errors import InvalidValue, NeedsAnswer

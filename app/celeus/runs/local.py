@@ -15,11 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS, page
 from celeus.client.exchange import Answer, Request
-from celeus.client.fingerprint import fingerprint
+from celeus.client.fingerprint import check_judge, fingerprint
 from celeus.client.label_loop import JudgeResult, Turn, Turns
 from celeus.client.picture import POINTS
 from celeus.client.results import Point
-from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import archive_arrays

@@ -11,7 +11,33 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from celeus.store.timeouts import patience
+PARTS = 5
+
+
+@asynccontextmanager
+async def patience(seconds: float) -> AsyncIterator[None]:
+    """Raise TimeoutError in the block once an answer has had its ``seconds``.
+
+    They are counted in ``PARTS``, each begun once the one before is over and what has arrived is
+    read. A process that stood still meanwhile, in a fold or since others had the processor, so
+    loses a part at most, and does not take an answer that came in time for one that did not come.
+    """
+    loop = asyncio.get_running_loop()
+    part = seconds / PARTS
+    async with asyncio.timeout(None) as limit:
+
+        def count(left: int) -> None:
+            if left:
+                timers[0] = loop.call_later(part, count, left - 1)
+            else:
+                limit.reschedule(loop.time())
+
+        timers = [loop.call_later(part, count, PARTS - 1)]
+        try:
+            yield
+        finally:
+            timers[0].cancel()
+
 
 if TYPE_CHECKING:
     # At run time `redis_clients` imports it, for those who have a Redis.

@@ -17,7 +17,7 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter as Window
 
-from celeus.store.timeouts import patience
+from celeus.store.cache import patience
 
 if TYPE_CHECKING:
     # At run time `redis_clients` imports it, for those who have a Redis.

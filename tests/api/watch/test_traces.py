@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from celeus.api.watch.spans import MOST_SUMMARY, database_of, summary
-from celeus.operations.insights.session_counts import STATES
+from celeus.operations.insights.session_lists import STATES
 from celeus.operations.sessions.append import _APPEND
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import ADMIN, bearer

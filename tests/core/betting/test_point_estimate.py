@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from celeus.core.betting.point_estimate import Lure
+from celeus.core.betting.published import Lure
 from tests.core.worlds import mixture
 
 LOSS = [0.0, 1.0, 0.25, 0.5]

@@ -6,7 +6,7 @@ from math import exp, prod
 import numpy as np
 import pytest
 
-from celeus.core.betting.whole_sample import log_wealth, stakes, whole_sample_interval
+from celeus.simulation.side_by_side import log_wealth, stakes, whole_sample_interval
 
 ALPHA = 0.05
 

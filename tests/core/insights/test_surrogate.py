@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from celeus.core.insights.lure_weights import JudgedRounds, refit
-from celeus.core.insights.surrogate import SurrogateDiagnostics, diagnose
+from celeus.core.insights.surrogate import JudgedRounds, SurrogateDiagnostics, diagnose, refit
 from celeus.core.ledger import Amendment
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named

@@ -3,8 +3,7 @@
 import numpy as np
 
 from celeus.core.interval import Interval
-from celeus.core.pools.strata import NOWHERE, strata_of
-from celeus.core.pools.substrata import MOST_SUBSTRATA, substrata_of
+from celeus.core.pools.strata import MOST_SUBSTRATA, NOWHERE, strata_of, substrata_of
 from celeus.core.pools.surrogates import Scores
 
 UNIT = Interval(0.0, 1.0)

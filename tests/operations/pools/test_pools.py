@@ -22,10 +22,9 @@ from celeus.errors import (
     PoolBusy,
 )
 from celeus.operations.pools import imports, pools
-from celeus.operations.pools.columns import Columns, read_chunks
 from celeus.operations.pools.imports import ImportOptions, Rows
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import Columns, PoolRecord, read_chunks
 from celeus.operations.runtime.context import Context
 from celeus.store.tables import chunks
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from celeus.core.betting.point_estimate import Lure
+from celeus.core.betting.published import Lure
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth
 from study.engine.rows import Rows, Values

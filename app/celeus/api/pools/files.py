@@ -61,9 +61,14 @@ from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
 from celeus.intake.table.answers import NAMES
 from celeus.intake.table.roles import ROLES
 from celeus.operations.insights import planning
-from celeus.operations.pools import mappings, pools
+from celeus.operations.pools import pools
 from celeus.operations.pools.earlier import BasedOn
-from celeus.operations.pools.imports import ImportOptions, ImportResult
+from celeus.operations.pools.imports import (
+    ImportOptions,
+    ImportResult,
+    remember_mapping,
+    remembered_mappings,
+)
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.idempotency import Once
 from celeus.shorten import printable, shortened
@@ -477,7 +482,7 @@ async def create_pool_from_file(
             201, encode, read, lambda body: f"/v1/pools/{body['pool']['id']}"
         )
         if look.mapping:
-            await mappings.remember(context, look.mapping)
+            await remember_mapping(context, look.mapping)
         return answer
 
 
@@ -582,7 +587,7 @@ async def _rows(
         two=two is not None,
         preferred=two is not None and (two.loss.kind, two.loss.upper) == ("preference", 1.0),
         mapping=mapping,
-        remembered=[] if mapping is not None else await mappings.remembered(context),
+        remembered=[] if mapping is not None else await remembered_mappings(context),
         answers=params.model_dump(include={*NAMES}),
     )
     async with context.process(of_file=True):

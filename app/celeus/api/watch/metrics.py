@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from celeus.api.watch.requests import Exchange
 from celeus.errors import Refusal
-from celeus.operations.insights.session_counts import take_census
+from celeus.operations.insights.session_lists import take_census
 from celeus.operations.runtime.context import Context
 from celeus.timings import DONE, FOLDED
 

@@ -17,7 +17,7 @@ from celeus.core.session.assumptions import assumptions_of
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import AnySession
-from celeus.core.session.table.claim_state import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table
 
 COMPUTED = ("lower", "upper", "estimate")

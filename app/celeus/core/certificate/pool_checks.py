@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.interval import Interval
+from celeus.core.ledger import SLACK
 from celeus.core.plain import Mismatch, Object, Plain, equal, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
@@ -20,7 +21,6 @@ from celeus.core.pools.pool import CHAIN_START, STATED, Pool, chain
 from celeus.core.pools.rows.answers import all_same, composed, composed_of_all
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
-from celeus.core.session.recorded import SLACK
 from celeus.errors import Refusal
 from celeus.strict_json import json_of
 

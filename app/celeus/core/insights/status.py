@@ -24,7 +24,7 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
 from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.session import AnySession, Session
-from celeus.core.session.table.claim_state import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table
 
 LOST = (

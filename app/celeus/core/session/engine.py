@@ -14,8 +14,14 @@ from celeus.core.betting.population_target import PairSequence
 from celeus.core.betting.published import CellSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.loss_bounds import Bounds
-from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
-from celeus.core.pools.substrata import Substrata, substrata_of
+from celeus.core.pools.strata import (
+    DIFFERENCE_BINS,
+    MOST_BINS,
+    Strata,
+    Substrata,
+    strata_of,
+    substrata_of,
+)
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor
 from celeus.core.sampling.proposals import (

@@ -29,6 +29,7 @@ from celeus.core.ledger import (
     Observation,
     Rating,
     Unjudgeable,
+    compare_draws,
 )
 from celeus.core.pause import pause
 from celeus.core.plain import Mismatch
@@ -47,7 +48,6 @@ from celeus.core.session.best.candidates import candidates_of
 from celeus.core.session.mean import Mean
 from celeus.core.session.outcome import Judgement, Loss, judged, loss_in
 from celeus.core.session.question import AnyPlan, Question, View
-from celeus.core.session.recorded import compare_draws
 from celeus.core.session.rounds import JudgedLoss, JudgedLosses, Rounds, counts_of
 from celeus.core.session.table.table_question import Table, check_plan
 from celeus.errors import RoundNotDrawn

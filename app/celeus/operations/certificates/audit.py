@@ -31,10 +31,9 @@ from celeus.core.session.correction import Checkpoints, catch_up
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import Refusal
 from celeus.operations.deletion.tombstones import TABLES
-from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import load_pool, read_items
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import PoolRecord, read_chunks
 from celeus.operations.runtime.context import one_snapshot
 from celeus.operations.runtime.session_record import SessionRecord, status_document
 from celeus.operations.sessions.event_rows import KINDS, event_from, moment

@@ -10,9 +10,8 @@ import orjson
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.insights.lure_weights import JudgedRounds
 from celeus.core.insights.sentences import Contrast
-from celeus.core.insights.surrogate import diagnose
+from celeus.core.insights.surrogate import JudgedRounds, diagnose
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool

@@ -18,8 +18,7 @@ from celeus.core.pools.rows.earlier import Earlier, EarlierRound, OldItem, loss_
 from celeus.core.pools.rows.validation import is_text
 from celeus.core.pools.systems import SIDES, Lineup, OneLoss, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
-from celeus.operations.pools.columns import read_chunks
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import PoolRecord, read_chunks
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.memory_limits import nbytes
 from celeus.operations.sessions.ledger import with_kinds

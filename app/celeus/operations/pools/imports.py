@@ -4,27 +4,29 @@ Items go in by COPY, their numbers as chunks of columns.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from psycopg.errors import UniqueViolation
-from sqlalchemy import select, text, update
+from sqlalchemy import delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.canonical import canonical_json
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.assembly import Batch
 from celeus.core.pools.rows.growth import Growth
 from celeus.core.pools.rows.validation import Fault, Shape
 from celeus.errors import BadRows
-from celeus.operations.pools.columns import CHUNK_BYTES, write_chunks
 from celeus.operations.pools.earlier import kept_earlier, old_items
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import CHUNK_BYTES, PoolRecord, write_chunks
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
 from celeus.store.database import raw_connection
-from celeus.store.tables import items, pools
+from celeus.store.tables import items, mappings, pools
 
 MOST_FAULTY = 100
 """Bad rows after which an upload that must have none is read no further, and one that may have
@@ -281,3 +283,42 @@ async def _write_waiting(db: AsyncConnection, record: PoolRecord, pool: Growth) 
     for piece in pool.pieces():
         place = record.project_id, record.pool_id
         await write_chunks(db, *place, piece.columns, start=piece.start)
+
+
+MOST_REMEMBERED = 50
+"""Most mappings of a project; those used longest ago are forgotten."""
+MOST_BYTES = 1 << 15
+
+
+async def remembered_mappings(context: Context) -> list[dict[str, str]]:
+    """Mappings of the project, the one used last first."""
+    query = select(mappings.c.mapping)
+    query = query.where(mappings.c.project_id == context.project_id)
+    async with context.transaction() as db:
+        found = await db.execute(query.order_by(mappings.c.used_at.desc()))
+        return [dict(mapping) for mapping in found.scalars()]
+
+
+async def remember_mapping(context: Context, mapping: Mapping[str, str]) -> None:
+    """Keep the roles of these columns for the next file that has the same."""
+    if len(canonical_json(dict(mapping))) > MOST_BYTES:
+        return
+    digest = hashlib.sha256(canonical_json(sorted(mapping))).digest()
+    row = {"project_id": context.project_id, "columns_digest": digest, "mapping": dict(mapping)}
+    kept = insert(mappings).values(row)
+    kept = kept.on_conflict_do_update(
+        index_elements=["project_id", "columns_digest"],
+        set_={"mapping": kept.excluded.mapping, "used_at": func.now()},
+    )
+    of_project = mappings.c.project_id == context.project_id
+    newest = (
+        select(mappings.c.columns_digest)
+        .where(of_project)
+        .order_by(mappings.c.used_at.desc())
+        .limit(MOST_REMEMBERED)
+    )
+    async with context.transaction() as db:
+        await db.execute(kept)
+        await db.execute(
+            delete(mappings).where(of_project, mappings.c.columns_digest.not_in(newest))
+        )

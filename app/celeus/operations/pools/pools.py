@@ -31,7 +31,6 @@ from celeus.errors import (
     PoolNotSealed,
     PoolSealed,
 )
-from celeus.operations.pools.columns import gather_small_chunks, read_chunks
 from celeus.operations.pools.earlier import BasedOn, basis_of, check_carried
 from celeus.operations.pools.imports import (
     ImportOptions,
@@ -39,7 +38,7 @@ from celeus.operations.pools.imports import (
     Rows,
     import_rows,
 )
-from celeus.operations.pools.record import PoolRecord
+from celeus.operations.pools.record import PoolRecord, gather_small_chunks, read_chunks
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, forget, keep, peek, transaction_of
 from celeus.operations.sessions.labelling.instructions import keep_instructions

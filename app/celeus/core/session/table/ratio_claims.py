@@ -49,10 +49,8 @@ from celeus.core.plans.table_plan import TableClaim
 from celeus.core.pools.strata import NOWHERE
 from celeus.core.pools.table_pool import Mask, Table
 from celeus.core.sampling.proposals import LEAST_MOMENT
-from celeus.core.session.table.claim_state import ClaimState
-from celeus.core.session.table.table_calibration import Known
-from celeus.core.session.table.table_cells import Cells
-from celeus.core.session.table.table_claims import strata_q
+from celeus.core.session.table.table_cells import Cells, Known
+from celeus.core.session.table.table_claims import ClaimState, strata_q
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

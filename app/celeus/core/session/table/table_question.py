@@ -45,11 +45,9 @@ from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
-from celeus.core.session.table.claim_state import ClaimState
 from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, needs
-from celeus.core.session.table.table_calibration import Known, TableCalibration
-from celeus.core.session.table.table_cells import Cells
-from celeus.core.session.table.table_claims import Drawn, MeanClaim
+from celeus.core.session.table.table_cells import Cells, Known, TableCalibration
+from celeus.core.session.table.table_claims import ClaimState, Drawn, MeanClaim
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
