@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from celeus.core.insights.curve import Supposition, points
+from celeus.core.insights.curve import PoolHypothesis, points
 from celeus.core.insights.planning import SimulationOutcome, assumption_of
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, make_plan
@@ -94,7 +94,7 @@ def _planned(truth: Truth, plans: Sequence[Plan], number: int) -> int:
     scale = Interval(truth.lower, truth.upper)
     whole = truth.facts.whole_losses
     assumption = assumption_of(truth.scores, scale, whole=whole, has_surrogate=True, risk=None)
-    case = Supposition.of(assumption, risk_given=False).case(plans[0], truth.scores, number)
+    case = PoolHypothesis.of(assumption, risk_given=False).case(plans[0], truth.scores, number)
     outcomes = [one for one in case.run(number, 0) if isinstance(one, SimulationOutcome)]
     return int(points(plans, 0.0, {(0, 0): outcomes[-1]})[-1].labels.median)
 

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
 from celeus.core.certificate.chain import chain_head, chain_start
-from celeus.core.certificate.document import Account, certificate, digest_of
+from celeus.core.certificate.document import SessionFacts, certificate, digest_of
 from celeus.core.certificate.ed25519 import public_from_pem
 from celeus.core.certificate.verify import verify
 from celeus.main import create_app
@@ -105,7 +105,7 @@ async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
 ) -> None:
     made: list[int] = []
 
-    def counted(account: Account, key: Ed25519PrivateKey) -> bytes:
+    def counted(account: SessionFacts, key: Ed25519PrivateKey) -> bytes:
         made.append(len(account.records))
         return certificate(account, key)
 

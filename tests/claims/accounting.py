@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import Account, TableClaim, TableWish, plan_table
+from celeus.core.plans.table_plan import Account, TableClaim, TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
@@ -47,7 +47,7 @@ def begun(
     table, losses = world(number, items)
     names = [metric.name for metric in table.metrics]
     questions = {name: (Question("at_most", at),) for name, at in (asked or {}).items()}
-    wish = TableWish(
+    wish = TableSettings(
         ALPHA,
         account,
         precision=dict.fromkeys(names, PRECISION),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plans.table_plan import TableWish
+from celeus.core.plans.table_plan import TableSettings
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
@@ -16,7 +16,7 @@ from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]
 Chance = np.random.Generator
-World = tuple[Table, Floats, TableWish]
+World = tuple[Table, Floats, TableSettings]
 
 UNIT = LossScale.of("bounded", 0.0, 1.0)
 
@@ -51,7 +51,7 @@ def _metrics(chance: Chance, items: int) -> World:
     ]
     table, losses = _table(columns, None, known=0.3)
     names = [metric.name for metric in table.metrics]
-    return table, losses, TableWish(ALPHA, precision=dict.fromkeys(names, 0.1))
+    return table, losses, TableSettings(ALPHA, precision=dict.fromkeys(names, 0.1))
 
 
 def _shares(chance: Chance, items: int, shares: list[float]) -> NDArray[np.int64]:
@@ -66,7 +66,7 @@ def _groups(chance: Chance, items: int, guess: float) -> World:
     loss = (chance.random(items) < rate).astype(np.float64)
     surrogate = np.clip(0.5 + guess * (loss - 0.5) + 0.2 * chance.standard_normal(items), 0, 1)
     table, losses = _table([(loss, surrogate)], groups)
-    wish = TableWish(ALPHA, precision={"metric 0": 0.1}, group_precision={"metric 0": 0.2})
+    wish = TableSettings(ALPHA, precision={"metric 0": 0.1}, group_precision={"metric 0": 0.2})
     return table, losses, wish
 
 
@@ -79,7 +79,11 @@ def _both(chance: Chance, items: int) -> World:
     ]
     table, losses = _table(columns, groups, known=0.2)
     group_precision = {"metric 0": 0.3}
-    return table, losses, TableWish(ALPHA, group_precision=group_precision, small_groups="whole")
+    return (
+        table,
+        losses,
+        TableSettings(ALPHA, group_precision=group_precision, small_groups="whole"),
+    )
 
 
 WORLDS: dict[str, Callable[[Chance, int], World]] = {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_head, chain_start, record_of
-from celeus.core.certificate.document import Account, certificate, position_of, signed
+from celeus.core.certificate.document import SessionFacts, certificate, position_of, signed
 from celeus.core.certificate.pool_checks import Evidence, items_digest
 from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.report import Report
@@ -244,10 +244,10 @@ class Case:
         """For good."""
         self.change(self.state.stopping.precision, state="closed")
 
-    def account(self, *, final: bool) -> Account:
+    def account(self, *, final: bool) -> SessionFacts:
         """What a certificate tells of it now."""
         self.state = self.state.fold()
-        return Account(
+        return SessionFacts(
             session=SESSION,
             header=self.world.pool.header(),
             position=position_of(self.state),
@@ -309,7 +309,7 @@ def issued(
     session: AnySession, pool: Pool, records: Sequence[Mapping[str, Any]], *, final: bool
 ) -> bytes:
     """The certificate of a session on a pool, as it stands."""
-    account = Account(
+    account = SessionFacts(
         session=SESSION,
         header=pool.header(),
         position=position_of(session),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
-from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
+from celeus.core.plans.table_plan import TablePlan, TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
@@ -48,8 +48,8 @@ def table_of(
     return Table.of(metrics, scores, named, stated)
 
 
-def planned(table: Table, wish: TableWish | None = None) -> TablePlan:
-    return plan_table(wish or TableWish(), table, "pool", "commitment")
+def planned(table: Table, wish: TableSettings | None = None) -> TablePlan:
+    return plan_table(wish or TableSettings(), table, "pool", "commitment")
 
 
 def coming(session: Session[TableQuestion]) -> Iterator[Draw]:

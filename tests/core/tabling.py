@@ -9,7 +9,7 @@ from celeus.core.certificate.chain import Record, record_of
 from celeus.core.certificate.pool_checks import Evidence, items_digest
 from celeus.core.ledger import AddedQuestion, Addition, Change, Event, JointObservation
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import TableWish, plan_table
+from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
@@ -27,24 +27,24 @@ METRICS = (
 SUBJECTS = ("law", "music", "physics", "rare")
 LEVELS = ("easy", "hard")
 WISHES = {
-    "each": TableWish(precision={"correct": 0.2}, group_precision={"grade": 2.5}),
-    "together": TableWish(account="together", precision={"correct": 0.3, "grade": 2.0}),
-    "selected": TableWish(account="selected", precision={"correct": 0.25}),
-    "closed": TableWish(
+    "each": TableSettings(precision={"correct": 0.2}, group_precision={"grade": 2.5}),
+    "together": TableSettings(account="together", precision={"correct": 0.3, "grade": 2.0}),
+    "selected": TableSettings(account="selected", precision={"correct": 0.25}),
+    "closed": TableSettings(
         account="closed",
         small_groups="whole",
         questions={"correct": (Question("at_most", 0.8),)},
         group_questions={"correct": (Question("at_most", 0.9), Question("at_most", 0.01))},
     ),
 }
-LATER = TableWish(account="together", precision={"correct": 0.3}, reserve=0.02)
+LATER = TableSettings(account="together", precision={"correct": 0.3}, reserve=0.02)
 """What leaves a part of alpha to claims added later."""
 
 
 class Tabled:
     """A session judged truly, with its records; some losses are known, some nobody can tell."""
 
-    def __init__(self, wish: TableWish, items: int = 220) -> None:
+    def __init__(self, wish: TableSettings, items: int = 220) -> None:
         chance = np.random.default_rng(5)
         guess = chance.random(items)
         wrong = (chance.random(items) < guess).astype(float)

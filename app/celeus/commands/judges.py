@@ -54,7 +54,7 @@ CacheFile = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class JudgeOptions:
     """The judge asked for, its prices, and the file of its verdicts."""
 
     rubric: Path | None
@@ -136,7 +136,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
     check_session(session)
     cache = cache or Path(f"{session}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
-    wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
+    wish = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache)
     with _finished(), _working(wish) as working, Client(url, read_key(api_key_file)) as client:
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
@@ -179,7 +179,7 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         raise InvalidValue(f"{out} cannot be written: {why}", field="out")
     cache = cache or out.with_name(f"{out.name}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
-    wish = Wish(rubric, model, program, base_url, key_env, prices, cache, soft=True)
+    wish = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache, soft=True)
     rows = read_pool(pool)
     with _finished(), _working(wish) as working:
         for row in rows:
@@ -268,7 +268,7 @@ def _finished() -> Iterator[None]:
 
 
 @contextmanager
-def _working(wish: Wish) -> Iterator[Worker]:
+def _working(wish: JudgeOptions) -> Iterator[Worker]:
     """The judge that is wished for, until the end."""
     from celeus.judges.cases import Model
     from celeus.judges.endpoint import Endpoint, Prices, key_of

@@ -208,13 +208,13 @@ def _simulate_table(  # noqa: PLR0913 -- one parameter an option
     group_precision: float | None,
     small_groups: str,
 ) -> "TableReport":
-    from celeus.core.plans.table_plan import TableWish
+    from celeus.core.plans.table_plan import TableSettings
     from celeus.simulation.files import read_table
     from celeus.simulation.tables import TableReport, judge_table
 
     table, losses = read_table(shared.file, shared.lower, shared.upper)
     names = [metric.name for metric in table.metrics]
-    wish = TableWish(
+    wish = TableSettings(
         alpha=shared.alpha,
         account=account,  # type: ignore[arg-type]  # the plan checks both
         precision=dict.fromkeys(names, PRECISION if precision is None else precision),

@@ -19,7 +19,7 @@ from celeus import seeds
 from celeus.client.refusals import faults
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
-from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.document import SessionFacts, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.insights.claim_rows import ClaimQuery, Order, claims_document
 from celeus.core.insights.label_rows import LabelContext, label_row
@@ -382,7 +382,7 @@ class Run:
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
         """Return the session's current certificate, signed with ``key``."""
         with self._lock:
-            account = Account(
+            account = SessionFacts(
                 session=self.session,
                 header=self.upload.pool.header(),
                 position=position_of(self._state),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.table import Table as Printed
 
 from celeus.core.plans.plan import METHOD_VERSION
-from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table, table_for
+from celeus.core.plans.table_plan import TablePlan, TableSettings, plan_table, table_for
 from celeus.core.pools.table_pool import Table
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, judge_rounds
@@ -74,7 +74,7 @@ def ever_lost(claim: MeanClaim, risk: float) -> bool:
 def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     table: Table,
     losses: Floats,
-    wish: TableWish,
+    wish: TableSettings,
     seed: bytes,
     *,
     ahead: int = 1,
@@ -115,7 +115,7 @@ class TableReport:
     file: str
     table: Table
     losses: Floats
-    wish: TableWish
+    wish: TableSettings
     seed: int
     runs: Sequence[TableRun]
     ahead: int = 1

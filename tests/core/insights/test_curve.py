@@ -11,7 +11,7 @@ from celeus.core.insights.curve import (
     LEFT_OPEN,
     MOST_CORRELATED,
     Point,
-    Supposition,
+    PoolHypothesis,
     points,
     suggested,
     widths,
@@ -48,7 +48,7 @@ def assumed(surrogate: np.ndarray, risk: float | None = None) -> Assumption:
 def simulated(
     surrogate: np.ndarray, plans: list[Plan], runs: int, *, told: bool = False
 ) -> dict[tuple[int, int], SimulationOutcome]:
-    supposed = Supposition.of(assumed(surrogate), risk_given=told)
+    supposed = PoolHypothesis.of(assumed(surrogate), risk_given=told)
     found = {}
     for at, plan in enumerate(plans):
         for run in range(runs):
@@ -111,7 +111,7 @@ def test_the_range_holds_what_sessions_take_when_surrogates_are_worse_than_they_
 
 def test_hard_guesses_are_never_taken_as_certain() -> None:
     surrogate = hard()
-    supposed = Supposition.of(assumed(surrogate), risk_given=False)
+    supposed = PoolHypothesis.of(assumed(surrogate), risk_given=False)
     [plan] = ladder([0.2])
     for run in range(RUNS):
         mean = supposed.case(plan, scores_of(surrogate), run).assumption.mean
@@ -126,7 +126,7 @@ def test_a_mean_loss_that_is_given_is_not_shifted() -> None:
     surrogate = soft()
     [plan] = ladder([0.2])
     told, free = (
-        Supposition.of(assumed(surrogate, 0.1), risk_given=told) for told in (True, False)
+        PoolHypothesis.of(assumed(surrogate, 0.1), risk_given=told) for told in (True, False)
     )
     levels = [
         [one.case(plan, scores_of(surrogate), run).assumption.mean.mean() for run in range(RUNS)]
@@ -140,7 +140,7 @@ def test_a_mean_loss_that_is_given_is_not_shifted() -> None:
 def test_where_no_surrogate_tells_items_apart_every_run_supposes_the_same() -> None:
     [plan] = ladder([0.2])
     even = np.full(ITEMS, 0.3)
-    supposed = Supposition.of(assumed(even), risk_given=False)
+    supposed = PoolHypothesis.of(assumed(even), risk_given=False)
     for run in range(3):
         assert set(supposed.case(plan, scores_of(even), run).assumption.mean) == {0.3}
 
@@ -170,7 +170,7 @@ def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
     items, runs = 20_000, 6 if NIGHTLY else 4
     surrogate = np.random.default_rng(5).beta(0.5, 0.5 / mean - 0.5, items)
     plans = ladder([0.24, 0.12, 0.06, 0.03], items, policy)
-    supposed = Supposition.of(assumed(surrogate), risk_given=False)
+    supposed = PoolHypothesis.of(assumed(surrogate), risk_given=False)
     off = []
     for run in range(runs):
         coarse, fine = (
@@ -187,7 +187,7 @@ def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
 
 def test_an_outcome_survives_its_way_through_a_process() -> None:
     [plan] = ladder([0.2])
-    supposed = Supposition.of(assumed(soft()), risk_given=False)
+    supposed = PoolHypothesis.of(assumed(soft()), risk_given=False)
     *_, end = supposed.case(plan, scores_of(soft()), 0).run(0, 0)
     assert isinstance(end, SimulationOutcome)
     assert end.finer is not None
@@ -196,7 +196,7 @@ def test_an_outcome_survives_its_way_through_a_process() -> None:
 
 def test_guesses_that_claim_to_be_certain_are_said_to_be_tempered() -> None:
     [plan] = ladder([0.2])
-    found = Supposition.of(assumed(hard()), risk_given=False).tempered(
+    found = PoolHypothesis.of(assumed(hard()), risk_given=False).tempered(
         plan, scores_of(hard()), RUNS
     )
     assert found is not None
@@ -206,7 +206,7 @@ def test_guesses_that_claim_to_be_certain_are_said_to_be_tempered() -> None:
     for least, most in (found.zeros, found.ones):
         assert 0.0 < least < most < 1.0
     assert (
-        Supposition.of(assumed(soft()), risk_given=False).tempered(plan, scores_of(soft()), 2)
+        PoolHypothesis.of(assumed(soft()), risk_given=False).tempered(plan, scores_of(soft()), 2)
         is None
     )
 

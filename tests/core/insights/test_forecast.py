@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from celeus.core.insights.forecast import Course, Forecast, forecast
+from celeus.core.insights.forecast import Forecast, RoundProgress, forecast
 from celeus.core.ledger import Change
 from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.policies import policy_named
@@ -116,7 +116,7 @@ def test_rounds_are_those_whose_information_adds_up(
     share = (left - np.arange(left)) / left
     brought = np.cumsum(1.0 / (variance * share**2 + padding * share))
     needed = int(np.searchsorted(brought, missing))
-    assert Course(left, variance, padding).rounds(missing) == pytest.approx(needed, abs=1.5)
+    assert RoundProgress(left, variance, padding).rounds(missing) == pytest.approx(needed, abs=1.5)
 
 
 @pytest.mark.parametrize(

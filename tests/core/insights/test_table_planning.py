@@ -14,7 +14,7 @@ from celeus.core.insights.table_planning import (
     stream_summary,
     with_targets,
 )
-from celeus.core.plans.table_plan import TableWish, plan_table
+from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
@@ -29,7 +29,7 @@ METRICS = (
     Metric("right", LossScale("zero_one", 0.0, 1.0)),
     Metric("stars", LossScale("bounded", 0.0, 4.0)),
 )
-WISH = TableWish(precision={"right": 0.15, "stars": 0.6}, group_precision={"right": 0.4})
+WISH = TableSettings(precision={"right": 0.15, "stars": 0.6}, group_precision={"right": 0.4})
 
 
 def table(*, known: bool = False) -> Table:
@@ -48,7 +48,7 @@ def outcome(case: TableCase, number: int, seed: int = 0) -> TableOutcome:
     return last
 
 
-def case_of(own: Table, wish: TableWish = WISH, **risks: float) -> TableCase:
+def case_of(own: Table, wish: TableSettings = WISH, **risks: float) -> TableCase:
     plan = with_targets(plan_table(wish, own, "0" * 64, "0" * 64))
     return TableCase(plan, own, assumptions_of(own, risks), "right")
 

@@ -11,7 +11,7 @@ from celeus.core.betting.bets import Goal
 from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.multiplicity.evidence import EvidenceSequence, OpenSide
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import TableClaim, TableWish
+from celeus.core.plans.table_plan import TableClaim, TableSettings
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 from tests.core.session.table.test_table_enumeration import (
@@ -29,8 +29,8 @@ SLACK = 1e-9
 FOUR = vectors(2, 4)
 FIVE = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 GUESSES = np.array([[0.9, 0.2], [0.1, 0.2], [0.9, 0.7], [0.1, 0.7], [0.5, 0.2]])
-SELECTED = TableWish(account="selected", alpha=0.9)
-TOGETHER = TableWish(account="together", alpha=0.9999, reserve=0.95)
+SELECTED = TableSettings(account="selected", alpha=0.9)
+TOGETHER = TableSettings(account="together", alpha=0.9999, reserve=0.95)
 
 CASES = {
     "two metrics": Case(table_of(FIVE, guesses=GUESSES), FIVE, wish=SELECTED),
@@ -115,7 +115,7 @@ def chance_of_a_false_yes(session: Session[TableQuestion], case: Case) -> float:
 def test_an_answer_yes_is_ever_false_with_at_most_alpha(beside: float) -> None:
     """Both risks are 0.4, so that both answers yes to "at most" less than that are false."""
     asked = {name: (Question("at_most", beside),) for name in "ab"}
-    wish = TableWish(account="closed", alpha=0.95, questions=asked)
+    wish = TableSettings(account="closed", alpha=0.95, questions=asked)
     case = Case(table_of(FIVE, guesses=GUESSES), FIVE, wish=wish)
     session = case.begun()
     assert [case.truth(claim) for claim in session.question.means] == [0.4, 0.4]
@@ -123,7 +123,7 @@ def test_an_answer_yes_is_ever_false_with_at_most_alpha(beside: float) -> None:
 
 
 def test_the_plans_own_intervals_are_the_same_with_evidence_kept() -> None:
-    wish = TableWish(precision={"a": 0.3})
+    wish = TableSettings(precision={"a": 0.3})
     case = Case(table_of(FIVE), FIVE, wish=wish)
     plain = case.begun(0.9)
     kept = replace(case, wish=replace(wish, account="selected")).begun(0.9)
@@ -137,7 +137,7 @@ def test_the_plans_own_intervals_are_the_same_with_evidence_kept() -> None:
 
 def test_a_claim_added_later_has_a_signal_whose_mean_is_its_risk() -> None:
     """And knows what was judged before, a loss that nobody could tell included."""
-    wish = TableWish(account="together", alpha=0.9, reserve=0.3)
+    wish = TableSettings(account="together", alpha=0.9, reserve=0.3)
     for hidden in (frozenset[tuple[int, int]](), frozenset({(2, 0)})):
         case = Case(table_of(FIVE), FIVE, hidden, wish=wish)
         for now in histories(case.begun(), case):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import MOST_CLAIMS, TableClaim, TablePlan, TableWish
+from celeus.core.plans.table_plan import MOST_CLAIMS, TableClaim, TablePlan, TableSettings
 from celeus.core.pools.table_pool import Column, Table
 from celeus.errors import InvalidValue, NothingToJudge
 from tests.core.tables import planned, table_of
@@ -24,7 +24,7 @@ def table() -> Table:
 def test_small_groups_are_merged_or_judged_whole() -> None:
     merged = [(one.value, one.items) for one in planned(table()).claims if one.metric == "a"]
     assert merged == [(None, 200), ("u", 90), ("v", 60), ("other", 50)]
-    whole = planned(table(), TableWish(small_groups="whole", group_precision={"a": 0.2}))
+    whole = planned(table(), TableSettings(small_groups="whole", group_precision={"a": 0.2}))
     parts = {one.value: one for one in whole.claims if one.metric == "a"}
     assert [value for value, one in parts.items() if one.whole] == ["w", "x", "y"]
     assert parts["w"].level == 0.0
@@ -38,7 +38,7 @@ def test_one_small_group_alone_is_judged_whole() -> None:
 
 
 def test_levels_add_up_to_alpha_where_all_hold_together() -> None:
-    plan = planned(table(), TableWish(account="together"))
+    plan = planned(table(), TableSettings(account="together"))
     assert sum(one.level for one in plan.claims) == pytest.approx(0.05)
     overall = [one.level for one in plan.claims if one.column is None]
     assert overall == pytest.approx([0.005, 0.005])
@@ -46,7 +46,7 @@ def test_levels_add_up_to_alpha_where_all_hold_together() -> None:
 
 
 def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
-    plan = planned(table(), TableWish(account="together", reserve=0.01))
+    plan = planned(table(), TableSettings(account="together", reserve=0.01))
     assert sum(one.level for one in plan.claims) == pytest.approx(0.04)
     first = plan.later(TableClaim("a", 0, 0.006, "x", "u", precision=0.2), [])
     assert (first.items, first.level, first.name) == (90, 0.006, "a, x u")
@@ -58,7 +58,7 @@ def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
         with pytest.raises(InvalidValue) as refusal:
             plan.later(stranger, [])
         assert refusal.value.field == "claim"
-    whole = planned(table(), TableWish(account="together", reserve=0.01, small_groups="whole"))
+    whole = planned(table(), TableSettings(account="together", reserve=0.01, small_groups="whole"))
     with pytest.raises(InvalidValue, match="whole"):
         whole.later(TableClaim("a", 0, 0.001, "x", "w"), [])
     with pytest.raises(InvalidValue, match="at most 0"):
@@ -66,7 +66,7 @@ def test_a_reserve_is_kept_from_the_levels_and_spent_by_later_claims() -> None:
 
 
 def test_a_claim_is_added_once_and_to_no_fixed_session() -> None:
-    wish = TableWish(account="together", reserve=0.01, precision={"a": 0.2})
+    wish = TableSettings(account="together", reserve=0.01, precision={"a": 0.2})
     plan = planned(table(), wish)
     asked = TableClaim("a", 0, 0.002, precision=0.3)
     first = plan.later(asked, [])
@@ -87,14 +87,14 @@ def test_a_claim_is_added_once_and_to_no_fixed_session() -> None:
 
 
 def test_a_plan_survives_json_with_its_digest() -> None:
-    wish = TableWish(
+    wish = TableSettings(
         precision={"a": 0.1}, questions={"b": (Question("at_most", 0.4),)}, account="together"
     )
     plan = planned(table(), wish)
     again = TablePlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert again.digest == plan.digest
-    assert planned(table(), TableWish(precision={"a": 0.11})).digest != plan.digest
+    assert planned(table(), TableSettings(precision={"a": 0.11})).digest != plan.digest
     kept = planned(table(), replace(wish, reserve=0.01))
     assert TablePlan.from_dict(json.loads(json.dumps(kept.to_dict()))) == kept
     assert "reserve" not in plan.to_dict()
@@ -102,27 +102,27 @@ def test_a_plan_survives_json_with_its_digest() -> None:
 
 REFUSED = {
     "levels that add up to more": (
-        TableWish(account="together", levels=[0.02] * 8),
+        TableSettings(account="together", levels=[0.02] * 8),
         "claims.level",
     ),
-    "a level above alpha": (TableWish(levels=[0.06] + [0.05] * 7), "claims.level"),
-    "too few levels": (TableWish(levels=[0.05] * 7), "levels"),
-    "a level of 0": (TableWish(levels=[0.0] + [0.05] * 7), "alpha"),
-    "an unknown metric": (TableWish(precision={"z": 0.1}), "precision"),
-    "a precision of 0": (TableWish(group_precision={"a": 0.0}), "precision"),
-    "an unknown account": (TableWish(account="all"), "account"),  # type: ignore[arg-type]
+    "a level above alpha": (TableSettings(levels=[0.06] + [0.05] * 7), "claims.level"),
+    "too few levels": (TableSettings(levels=[0.05] * 7), "levels"),
+    "a level of 0": (TableSettings(levels=[0.0] + [0.05] * 7), "alpha"),
+    "an unknown metric": (TableSettings(precision={"z": 0.1}), "precision"),
+    "a precision of 0": (TableSettings(group_precision={"a": 0.0}), "precision"),
+    "an unknown account": (TableSettings(account="all"), "account"),  # type: ignore[arg-type]
     "another way with small groups": (
-        TableWish(small_groups="drop"),  # type: ignore[arg-type]
+        TableSettings(small_groups="drop"),  # type: ignore[arg-type]
         "small_groups",
     ),
     "levels that leave no reserve": (
-        TableWish(account="together", levels=[0.00625] * 8, reserve=0.01),
+        TableSettings(account="together", levels=[0.00625] * 8, reserve=0.01),
         "claims.level",
     ),
-    "a reserve of all": (TableWish(account="together", reserve=0.05), "reserve"),
-    "a reserve where none is shared": (TableWish(reserve=0.01), "reserve"),
-    "no question to close": (TableWish(account="closed"), "questions"),
-    "too large a budget": (TableWish(budget=201), "budget"),
+    "a reserve of all": (TableSettings(account="together", reserve=0.05), "reserve"),
+    "a reserve where none is shared": (TableSettings(reserve=0.01), "reserve"),
+    "no question to close": (TableSettings(account="closed"), "questions"),
+    "too large a budget": (TableSettings(budget=201), "budget"),
 }
 
 

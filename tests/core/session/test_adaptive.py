@@ -12,7 +12,7 @@ from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Addition
 from celeus.core.plans.best_plan import BestPlan, make_best
 from celeus.core.plans.plan import Claim
-from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
+from celeus.core.plans.table_plan import TablePlan, TableSettings, plan_table
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.table_pool import table_of
 from celeus.core.session.assumptions import assumptions_of
@@ -70,7 +70,7 @@ def best(systems: int, *, guessed: bool = True, beta: float | None = None) -> As
     return Asked(make_best(pool, Claim(alpha=0.2), "", beta), pool)
 
 
-def table(columns: Mapping[str, int], wish: TableWish, *, guessed: bool = True) -> Asked:
+def table(columns: Mapping[str, int], wish: TableSettings, *, guessed: bool = True) -> Asked:
     """A table of two metrics with so many values in each group column."""
     items = 200
     chance = np.random.default_rng(3)
@@ -88,7 +88,7 @@ def table(columns: Mapping[str, int], wish: TableWish, *, guessed: bool = True) 
     return Asked(plan_table(wish, table_of(pool, tuple(columns)), pool.digest, ""), pool)
 
 
-ONE = TableWish(precision={"correct": 0.1})
+ONE = TableSettings(precision={"correct": 0.1})
 EVEN = replace(ONE, beta=1.0)
 GROUPS = replace(EVEN, group_precision={"correct": 0.1})
 WHOLE = replace(EVEN, small_groups="whole")

@@ -9,7 +9,7 @@ from celeus.core.betting.bets import padded
 from celeus.core.ledger import Amendment, Change, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.core.session.correction import Ahead, Checkpoints, advance
+from celeus.core.session.correction import Checkpoints, FoldAhead, advance
 from celeus.core.session.fold import OpenRound
 from celeus.core.session.session import begin_mean
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
@@ -121,7 +121,7 @@ def test_rounds_folded_beside_a_session_fit_whatever_was_drawn_and_judged_meanwh
 ) -> None:
     walk = stalled("sharp", claim)
     losses = {round_: walk.truth.loss_of(walk.state.rounds.item[round_ - 1]) for round_ in (11, 14)}
-    ahead = Ahead(walk.state, losses)
+    ahead = FoldAhead(walk.state, losses)
     ahead.follow()
     assert ahead.fold.last == 15
     walk.go(2)

@@ -12,7 +12,7 @@ from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.ledger import Addition, Draw, Event, JointObservation
 from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish
+from celeus.core.plans.table_plan import TableClaim, TablePlan, TableSettings
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Floats
@@ -47,7 +47,7 @@ def table() -> tuple[TablePlan, Table, Floats]:
     losses = (chance.random((ITEMS, 2)) < guess).astype(float)
     group = np.repeat(["u", "v", "w"], ITEMS // 3).tolist()
     made = table_of(losses, group, guesses=guess, known=[(item, 1) for item in range(0, ITEMS, 7)])
-    wish = TableWish(
+    wish = TableSettings(
         account="together",
         precision={"a": 0.1, "b": 0.1},
         group_precision={"a": 0.3},

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from celeus.core.pause import PAUSE, pause
-from celeus.operations.runtime.concurrency import Naps, Turns, in_thread, paused_collections
+from celeus.operations.runtime.concurrency import (
+    RoundRobin,
+    ShortSleeps,
+    in_thread,
+    paused_collections,
+)
 from celeus.operations.runtime.groups import Groups, Request
 
 
@@ -34,7 +39,7 @@ def going_on(gone: list[int]) -> Callable[[], bool]:
 
 
 async def test_a_flow_of_callers_leaves_others_their_turns() -> None:
-    turns, order = Turns(2), list[str]()
+    turns, order = RoundRobin(2), list[str]()
 
     def named(flow: str, *, goes: bool = True) -> Callable[[], bool]:
         def go_on() -> bool:
@@ -54,7 +59,7 @@ async def test_a_flow_of_callers_leaves_others_their_turns() -> None:
 
 
 async def test_few_go_on_in_a_turn_of_the_loop() -> None:
-    turns, gone = Turns(2), list[int]()
+    turns, gone = RoundRobin(2), list[int]()
     for flow in range(100):
         turns.ask(flow % 7, going_on(gone))
     counts = []
@@ -66,7 +71,7 @@ async def test_few_go_on_in_a_turn_of_the_loop() -> None:
 
 
 async def test_a_turn_of_the_loop_is_spent_when_its_time_is() -> None:
-    turns, gone = Turns(seconds=0.005), list[float]()
+    turns, gone = RoundRobin(seconds=0.005), list[float]()
 
     def work() -> bool:
         time.sleep(0.01)
@@ -84,7 +89,7 @@ async def test_a_turn_of_the_loop_is_spent_when_its_time_is() -> None:
 
 
 async def test_what_fails_ends_nobody_elses_turns() -> None:
-    turns, gone, failures = Turns(1), list[int](), list[object]()
+    turns, gone, failures = RoundRobin(1), list[int](), list[object]()
     asyncio.get_running_loop().set_exception_handler(lambda _, problem: failures.append(problem))
     turns.ask("first", going_on(gone))
     turns.ask("fails", lambda: bool(1 // 0))
@@ -96,7 +101,7 @@ async def test_what_fails_ends_nobody_elses_turns() -> None:
 
 async def test_what_is_asked_meanwhile_waits_and_starts_anew() -> None:
     """Else a caller that asks again and again has the loop for itself, and its words go along."""
-    turns, seen, word = Turns(), list[str](), ContextVar("word", default="none")
+    turns, seen, word = RoundRobin(), list[str](), ContextVar("word", default="none")
 
     def again() -> bool:
         seen.append(word.get())
@@ -143,10 +148,10 @@ def _paused(seconds: float) -> tuple[type[object], float]:
 
 async def test_work_in_a_thread_naps_between_its_rounds() -> None:
     kind, worked = await in_thread(_paused, 0.05)
-    assert kind is Naps
+    assert kind is ShortSleeps
     # Half a millisecond in every 2.5 at least is slept away
     assert worked < 0.045
-    assert not isinstance(PAUSE.get(), Naps), "the caller's own pauses stay as they were"
+    assert not isinstance(PAUSE.get(), ShortSleeps), "the caller's own pauses stay as they were"
 
 
 async def test_an_error_in_the_thread_is_the_callers() -> None:

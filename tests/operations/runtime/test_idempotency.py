@@ -19,7 +19,7 @@ from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime import idempotency
 from celeus.operations.runtime.context import Context, open_context
-from celeus.operations.runtime.idempotency import Once, Replay
+from celeus.operations.runtime.idempotency import IdempotentRequest, Replay
 from celeus.operations.sessions import sessions
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
@@ -30,11 +30,11 @@ ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 EMPTY = NewPool("p", ZERO_ONE)
 
 
-def once(key: str = "k", fingerprint: bytes = b"f") -> Once[PoolRecord]:
-    return Once(key, fingerprint, 201, lambda record: record.pool_id.bytes)
+def once(key: str = "k", fingerprint: bytes = b"f") -> IdempotentRequest[PoolRecord]:
+    return IdempotentRequest(key, fingerprint, 201, lambda record: record.pool_id.bytes)
 
 
-async def created(context: Context, request: Once[PoolRecord]) -> tuple[bytes, bool]:
+async def created(context: Context, request: IdempotentRequest[PoolRecord]) -> tuple[bytes, bool]:
     """The answer, and whether it was given before."""
     try:
         return (await pools.create_pool(context, EMPTY, request)).pool_id.bytes, False
@@ -200,7 +200,9 @@ async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
 
 async def test_a_session_under_a_key_is_opened_once(context: Context, database: Database) -> None:
     pool = await sealed(context, 50)
-    request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
+    request: IdempotentRequest[dict[str, Any]] = IdempotentRequest(
+        "s", b"f", 201, lambda found: found["id"].encode()
+    )
     opening = Opening(pool, SessionRequest(Claim(precision=0.1)))
 
     async def opened() -> bytes:
@@ -220,7 +222,7 @@ async def test_a_session_under_a_key_is_opened_once(context: Context, database: 
 async def test_an_answer_that_is_being_repeated_is_forgotten_all_the_same(context: Context) -> None:
     wire = "pool_" + 32 * "0"
     body = f'{{"id":"{wire}"}}'.encode()
-    request: Once[PoolRecord] = Once("k", b"f", 201, lambda _: body)
+    request: IdempotentRequest[PoolRecord] = IdempotentRequest("k", b"f", 201, lambda _: body)
     await created(context, request)
     async with context.transaction() as repetition:
         assert await idempotency._find(repetition, context, request) is not None

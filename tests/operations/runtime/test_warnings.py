@@ -7,7 +7,7 @@ import numpy as np
 
 from celeus.core.ledger import JointObservation
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import TableWish, plan_table
+from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
@@ -27,7 +27,7 @@ def judged_out(seed: int) -> tuple[Session[Table], Pool, float]:
     columns = {"surrogate_wrong": np.full(ITEMS, 0.1)}
     pool = Pool(ITEMS, SCALE, columns, (), CHAIN_START, metrics=(Metric("wrong", SCALE),))
     threshold = float(losses.mean()) - 0.01
-    wish = TableWish(
+    wish = TableSettings(
         account="closed",
         alpha=0.95,
         precision={"wrong": 0.001},

@@ -8,7 +8,7 @@ import pytest
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.session.correction import Ahead
+from celeus.core.session.correction import FoldAhead
 from celeus.errors import Busy
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, journal, rounds, sessions
@@ -24,9 +24,9 @@ class Long:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.began, self.go_on, self.folds = threading.Event(), threading.Event(), 0
-        follow = Ahead.follow
+        follow = FoldAhead.follow
 
-        def waiting(ahead: Ahead) -> None:
+        def waiting(ahead: FoldAhead) -> None:
             self.folds += 1
             self.began.set()
             assert self.go_on.wait(30)
@@ -34,7 +34,7 @@ class Long:
 
         monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 10)
         monkeypatch.setattr(rounds, "REPLAY_SECONDS", 0.05)
-        monkeypatch.setattr(Ahead, "follow", waiting)
+        monkeypatch.setattr(FoldAhead, "follow", waiting)
 
 
 async def given_up(context: Context) -> UUID:

@@ -18,7 +18,7 @@ from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds
 from celeus.operations.sessions.append import _APPEND, write
 from celeus.operations.sessions.journal import locked
-from celeus.operations.sessions.rounds import Offer
+from celeus.operations.sessions.rounds import NextDraws
 from celeus.operations.webhooks.endpoints import WebhookSettings, create_webhook, list_deliveries
 from celeus.settings import Settings
 from celeus.store.database import raw_connection
@@ -50,7 +50,7 @@ async def session(context: Context) -> UUID:
     return await opened(context, SessionRequest(Claim(precision=0.1)), ITEMS)
 
 
-def _judgement(offer: Offer) -> list[Judgement]:
+def _judgement(offer: NextDraws) -> list[Judgement]:
     return [Judgement(draw["round"], loss=float(draw["round"] % 2)) for draw in offer.draws]
 
 

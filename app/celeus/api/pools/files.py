@@ -70,7 +70,7 @@ from celeus.operations.pools.imports import (
     remembered_mappings,
 )
 from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.idempotency import Once
+from celeus.operations.runtime.idempotency import IdempotentRequest
 from celeus.shorten import printable, shortened
 from celeus.strict_json import json_of
 
@@ -462,7 +462,7 @@ async def create_pool_from_file(
             )
             return answer.model_dump_json().encode()
 
-        async def read(once: Once[ImportResult] | None) -> ImportResult:
+        async def read(once: IdempotentRequest[ImportResult] | None) -> ImportResult:
             async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
                 batches, how = _seen(rows, seen), replace(options, elsewhere=elsewhere)
                 return await pools.pool_of_file(context, wanted, batches, how, once)

@@ -38,7 +38,7 @@ from celeus.errors import (
 )
 from celeus.operations.sessions import amendments, rounds
 from celeus.operations.sessions.amendments import Correction
-from celeus.operations.sessions.rounds import Answer, Offer
+from celeus.operations.sessions.rounds import Answer, NextDraws
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
@@ -192,7 +192,7 @@ def _receipts(answer: Answer, *, blind: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _offered(offer: Offer) -> dict[str, Any]:
+def _offered(offer: NextDraws) -> dict[str, Any]:
     draws = [draw | {"item": item_members(draw["item"])} for draw in offer.draws]
     return {"state": offer.state, "draws": draws, "retry_after": offer.retry_after}
 

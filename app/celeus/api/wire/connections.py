@@ -25,7 +25,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from celeus.operations.runtime.concurrency import Turns
+from celeus.operations.runtime.concurrency import RoundRobin
 from celeus.settings import Settings
 
 MOST_BYTES = 64 << 10
@@ -114,8 +114,8 @@ class Connections:
     most: int
     held: set["Connection"] = field(default_factory=set)
     waiting: dict["Connection", float] = field(default_factory=dict)
-    reads: Turns = field(default_factory=lambda: Turns(seconds=READ_SECONDS))
-    begins: Turns = field(default_factory=lambda: Turns(BEGIN_AT_ONCE))
+    reads: RoundRobin = field(default_factory=lambda: RoundRobin(seconds=READ_SECONDS))
+    begins: RoundRobin = field(default_factory=lambda: RoundRobin(BEGIN_AT_ONCE))
     page: bytearray = field(default_factory=lambda: bytearray(MOST_BYTES))
     taken: Counter[Flow] = field(default_factory=Counter)
     queues: dict[Flow, deque[Callable[[], bool]]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import orjson
 from fastapi import Depends, Header, Request, Response
 
-from celeus.operations.runtime.idempotency import Once, Replay
+from celeus.operations.runtime.idempotency import IdempotentRequest, Replay
 
 if TYPE_CHECKING:
     # Only a name for what hashlib makes.
@@ -45,7 +45,7 @@ class Attempt:
         self,
         status: int,
         encode: Callable[[T], bytes],
-        run: Callable[[Once[T] | None], Awaitable[T]],
+        run: Callable[[IdempotentRequest[T] | None], Awaitable[T]],
         location: Callable[[Any], str] | None = None,
         kept: Callable[[T], bytes] | None = None,
     ) -> Response:
@@ -56,7 +56,7 @@ class Attempt:
         """
         once = None
         if self.key is not None:
-            once = Once(self.key, self.request.digest(), status, kept or encode)
+            once = IdempotentRequest(self.key, self.request.digest(), status, kept or encode)
         headers: dict[str, str] = {}
         try:
             body = encode(await run(once))

@@ -62,7 +62,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SessionFacts:
     """The facts of a session that a certificate states.
 
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
@@ -94,7 +94,7 @@ def position_of(session: AnySession) -> Position:
     return Position(session.plan, claim, points, session.rounds[:], start)
 
 
-def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
+def certificate(account: SessionFacts, key: Ed25519PrivateKey) -> bytes:
     """The certificate's bytes; the same account and key give the same."""
     return signed(document(account), key)
 
@@ -172,7 +172,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def document(account: Account) -> dict[str, Any]:
+def document(account: SessionFacts) -> dict[str, Any]:
     """All members of the certificate but its signature."""
     position = account.position
     plan = position.plan
@@ -205,7 +205,7 @@ def document(account: Account) -> dict[str, Any]:
     ).to_dict()
 
 
-def _claimed(account: Account) -> dict[str, Any]:
+def _claimed(account: SessionFacts) -> dict[str, Any]:
     """The claim, and of a pushed session what it rests on besides."""
     claim = dict(account.position.claim)
     if account.origin is not None:

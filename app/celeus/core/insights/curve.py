@@ -97,7 +97,7 @@ class Tempering(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Supposition:
+class PoolHypothesis:
     """A possible truth about a pool: an assumption, and how far surrogates may be off."""
 
     assumption: Assumption
@@ -105,8 +105,8 @@ class Supposition:
     shift: float
 
     @classmethod
-    def of(cls, assumption: Assumption, *, risk_given: bool) -> "Supposition":
-        """Return the supposition of an assumption; ``risk_given``: its mean loss was given."""
+    def of(cls, assumption: Assumption, *, risk_given: bool) -> "PoolHypothesis":
+        """Return the hypothesis of an assumption; ``risk_given``: its mean loss was given."""
         spread = math.sqrt(assumption.variance(UNIT))
         deviation = float(np.std(assumption.mean))
         largest = min(1.0, MOST_CORRELATED * spread / deviation) if deviation > 0.0 else 1.0

@@ -64,7 +64,7 @@ TOGETHER = 10
 """For the pace: the latest labels it is measured over, the fewest, and how many in a row."""
 
 
-class Stops(NamedTuple):
+class StopDistribution(NamedTuple):
     """At what multiple of its goal a session stops: log-logistic, of this median and shape."""
 
     median: float
@@ -77,8 +77,8 @@ class Stops(NamedTuple):
         return float(self.median * odds ** (1.0 / self.shape))
 
 
-POOL = Stops(1.02, 32.0)
-POPULATION = Stops(1.09, 38.0)
+POOL = StopDistribution(1.02, 32.0)
+POPULATION = StopDistribution(1.09, 38.0)
 REACH = (1.11, 1.55, 1.79)
 DRIFT = (0.5, 0.37, -0.89)
 DRIFT_PRIOR = 0.3
@@ -89,7 +89,7 @@ HALVINGS = 11
 """Between which logarithms of the information that is there an answer is looked for, how often."""
 
 
-class Bets(NamedTuple):
+class BetSettings(NamedTuple):
     """Settings of the forecast of published bets; three numbers are for 10 %, 50 % and 90 %.
 
     ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
@@ -113,7 +113,7 @@ class Bets(NamedTuple):
     off_first: float = 0.3
 
 
-BETS = Bets()
+BETS = BetSettings()
 LEAST_NEEDED = 0.02
 """Share of what log wealth has to gain that luck leaves at least."""
 
@@ -155,7 +155,7 @@ class Range(NamedTuple):
         )
 
 
-class Course(NamedTuple):
+class RoundProgress(NamedTuple):
     """The progress a round brings from here on: items left, A and B of the predicted variance."""
 
     left: float
@@ -181,7 +181,7 @@ class Extrapolation(NamedTuple):
     """
 
     goal: float
-    course: Course
+    course: RoundProgress
     lag: float
 
     @classmethod
@@ -189,12 +189,14 @@ class Extrapolation(NamedTuple):
         """That of a session; None of a published policy, and where hardly anything is left."""
         plan, folded = session.question.plan, session.folded
         judged = folded - session.rounds.unjudgeable(folded)
-        outset = _Outset(session, judged) if judged else None
+        outset = _UnitState(session, judged) if judged else None
         course = None if outset is None else outset.course
         share = 0.0 if course is None else course.left / plan.drawable
         if outset is None or outset.outlook is None or course is None or share < LEAST_LEFT:
             return None
-        whole = Course(float(plan.drawable), course.variance / share**2, course.padding / share)
+        whole = RoundProgress(
+            float(plan.drawable), course.variance / share**2, course.padding / share
+        )
         lag = math.sqrt(folded / max(whole.rounds(outset.outlook.accrued), 1.0))
         return cls(outset.outlook.goal, whole, lag)
 
@@ -202,7 +204,7 @@ class Extrapolation(NamedTuple):
         """The same at the root of ``part`` of its width."""
         left, variance, padding = self.course
         return Extrapolation(
-            self.goal / part, Course(left, variance, padding * math.sqrt(part)), self.lag
+            self.goal / part, RoundProgress(left, variance, padding * math.sqrt(part)), self.lag
         )
 
     def times(self, factor: float) -> "Extrapolation":
@@ -224,7 +226,7 @@ def forecast(session: Session[Mean]) -> Forecast | None:
     judged = folded - session.rounds.unjudgeable(folded)
     if not rule.can_stop_early or session.stop_reason is not None or not judged:
         return None
-    outset = _Outset(session, judged)
+    outset = _UnitState(session, judged)
     expected = [outset.to_width(rule.precision)] if rule.precision is not None else []
     if rule.stop_when_decided and plan.asks:
         expected.append(outset.to_answers())
@@ -250,7 +252,7 @@ def pace(times: Sequence[float]) -> float | None:
     return taken if taken > 0.0 else None
 
 
-class _Outset:
+class _UnitState:
     """A session as it stands, on the unit scale."""
 
     def __init__(self, session: Session[Mean], judged: int) -> None:
@@ -268,7 +270,7 @@ class _Outset:
         self._above = max((upper - scale.lower) / scale.width - self._estimate, 0.0)
 
     @property
-    def course(self) -> Course | None:
+    def course(self) -> RoundProgress | None:
         """The progress rounds bring towards the goal; None where there is none."""
         outlook = self.outlook
         return None if outlook is None else self._course(outlook, outlook.half)
@@ -362,12 +364,12 @@ class _Outset:
             )
         )
 
-    def _course(self, outlook: Outlook, half: float) -> Course:
+    def _course(self, outlook: Outlook, half: float) -> RoundProgress:
         rounds = self._session.folded
         scattered = max(outlook.ratio * (PRIOR_ROUNDS + rounds) - PRIOR_ROUNDS, 0.0)
         ratio = max((PRIOR + scattered) / (PRIOR + rounds), LEAST_RATIO)
         variance = ratio * (self._point.variance or 0.0)
-        return Course(self._left, variance, half / 3.0 * max(self._below, self._above))
+        return RoundProgress(self._left, variance, half / 3.0 * max(self._below, self._above))
 
     @property
     def _sequence(self) -> CellSequence:

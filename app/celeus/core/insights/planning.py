@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from celeus.core.insights.forecast import Course, Extrapolation
+from celeus.core.insights.forecast import Extrapolation, RoundProgress
 from celeus.core.interval import Interval
 from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
@@ -237,7 +237,7 @@ class SimulationOutcome:
         labels, reached, width, finer = values
         if finer is not None:
             goal, course, lag = finer
-            finer = Extrapolation(goal, Course(*course), lag)
+            finer = Extrapolation(goal, RoundProgress(*course), lag)
         return cls(labels, reached, width, finer)
 
 

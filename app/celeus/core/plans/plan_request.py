@@ -14,7 +14,7 @@ from celeus.core.plans.table_plan import (
     Account,
     SmallGroups,
     TablePlan,
-    TableWish,
+    TableSettings,
     plan_table,
 )
 from celeus.core.pools.pool import Pool
@@ -33,8 +33,8 @@ ENDLESS = (
 class TableRequest:
     """A request for a table of claims; an entry under the name None applies to every metric.
 
-    ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
-    With a ``check`` metrics are its measures.
+    ``groups`` are group columns, each of whose values gets claims; the rest is as in
+    ``TableSettings``. With a ``check`` metrics are its measures.
     """
 
     groups: Sequence[str] = ()
@@ -141,7 +141,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     precision = {None: claim.precision} | dict(table.precision)
     questions = [*table.questions, *((None, question) for question in claim.questions)]
     beta = asked.get("beta")
-    wish = TableWish(
+    wish = TableSettings(
         alpha=claim.alpha,
         account=table.account,
         precision=_by_metric(precision, names),

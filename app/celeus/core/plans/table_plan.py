@@ -88,7 +88,7 @@ class TableClaim(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class TableWish:
+class TableSettings:
     """The settings of a table of claims; None, or a metric left out, means no precision.
 
     ``precision`` is that of a metric over all items, ``group_precision`` that within every group,
@@ -296,7 +296,7 @@ class TablePlan(Plain):
         return plan
 
 
-def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str) -> TablePlan:
+def plan_table(wish: TableSettings, table: Table, pool_digest: str, commitment: str) -> TablePlan:
     """Return the plan for a table's claims.
 
     Raises InvalidValue for values outside their ranges, and NothingToJudge if every loss is known.
@@ -358,7 +358,7 @@ def table_for(small_groups: SmallGroups, table: Table, check: JudgeCheck | None 
     return informed(check, table).merged(check.column)
 
 
-def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
+def claims_of(wish: TableSettings, table: Table) -> list[TableClaim]:
     """Return the claims about a table made by ``table_for``, without their levels."""
     check = wish.check
     parts: list[tuple[str | None, str | None, Mask]]
@@ -401,7 +401,7 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
     return claims
 
 
-def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
+def _levelled(wish: TableSettings, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
     betting = [claim for claim in claims if not claim.whole]
     levels = wish.levels
     if levels is None:

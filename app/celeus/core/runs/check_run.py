@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from celeus.core.certificate.chain import chain_on, chain_start
-from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.document import SessionFacts, certificate, position_of
 from celeus.core.certificate.layout import PUSHED
 from celeus.core.certificate.parsing import moment, parse
 from celeus.core.certificate.pool_checks import Evidence
@@ -244,7 +244,7 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
 
     ``draws`` are the places of the draws among the records.
     """
-    account = Account(
+    account = SessionFacts(
         session=run.session,
         header=pool.header(),
         position=position_of(run.state),

@@ -11,7 +11,7 @@ from typing import ClassVar
 from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.rows.growth import Growth
+from celeus.core.pools.rows.growth import PoolBuilder
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems
 
@@ -37,6 +37,6 @@ class PoolForm(Plain):
     optional: ClassVar = ("systems", "score", "metrics")
 
     @property
-    def growth(self) -> Growth:
+    def growth(self) -> PoolBuilder:
         """Empty pool, to which items are added."""
-        return Growth(self.loss, self.systems, metrics=self.metrics)
+        return PoolBuilder(self.loss, self.systems, metrics=self.metrics)

@@ -124,7 +124,7 @@ class Refold:
         return engine is self._engine and session.corrections == self._corrections
 
 
-class Ahead:
+class FoldAhead:
     """A fold beside a session, as it will be with the losses of rounds still out.
 
     Making one copies the fold: a thread's work, like folding.
@@ -193,7 +193,7 @@ def advance(
     session: AnySession,
     event: Event,
     checkpoints: Checkpoints,
-    ready: "Refold | Ahead | None" = None,
+    ready: "Refold | FoldAhead | None" = None,
 ) -> None:
     """Enter the next event and fold what is ready; ``ready`` holds a fold made before."""
     mean = mean_session(session)
@@ -203,7 +203,7 @@ def advance(
     if isinstance(event, Amendment):
         correct(mean, event, ready if isinstance(ready, Refold) else None, checkpoints)
         return
-    if isinstance(ready, Ahead):
+    if isinstance(ready, FoldAhead):
         ready.enter(mean, event)
     else:
         mean.apply(event)

@@ -44,7 +44,7 @@ from celeus.operations.access.keys import (
 )
 from celeus.operations.runtime.caller_cache import SCOPES, Caller
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.idempotency import Once, keep, transaction_of
+from celeus.operations.runtime.idempotency import IdempotentRequest, keep, transaction_of
 from celeus.store.tables import browser_sessions, invitations, keys, projects
 
 _logger = logging.getLogger(__name__)
@@ -151,7 +151,9 @@ async def get_key(context: Context, key_id: str) -> KeyRecord:
         return await key_record(db, key_id, context.project_id)
 
 
-async def make_key(context: Context, new: NewKey, once: Once[MadeKey] | None = None) -> MadeKey:
+async def make_key(
+    context: Context, new: NewKey, once: IdempotentRequest[MadeKey] | None = None
+) -> MadeKey:
     """Create a key of the caller's project, with scopes that the caller has."""
     check_scopes(new.scopes)
     async with transaction_of(context, once) as db:
@@ -220,7 +222,7 @@ async def get_invitation(context: Context, invitation_id: UUID) -> InvitationRec
 
 
 async def invite_person(
-    context: Context, new: NewInvitation, once: Once[MadeInvitation] | None = None
+    context: Context, new: NewInvitation, once: IdempotentRequest[MadeInvitation] | None = None
 ) -> MadeInvitation:
     """Create a link, and for somebody new the key behind it, whose secret nobody is shown.
 

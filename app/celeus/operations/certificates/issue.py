@@ -22,8 +22,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.chain import chain_on, chain_start
 from celeus.core.certificate.document import (
-    Account,
     Position,
+    SessionFacts,
     certificate,
     digest_of,
     position_of,
@@ -172,7 +172,7 @@ async def _signed(
         if opened.origin is not None:
             # The times in its ledger are by another clock
             issued_at = opened.origin["at"]
-        account = Account(
+        account = SessionFacts(
             session=session_id.bytes,
             header=snapshot.pool.header(),
             position=snapshot.position,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
-from celeus.core.insights.curve import Supposition
+from celeus.core.insights.curve import PoolHypothesis
 from celeus.core.insights.planning import (
     Case,
     Scenario,
@@ -181,7 +181,7 @@ class _Ladder(_Course):
 
     follows = False
 
-    def __init__(self, number: int, share: float, job: Job, supposed: Supposition) -> None:
+    def __init__(self, number: int, share: float, job: Job, supposed: PoolHypothesis) -> None:
         super().__init__({"plan": number, "at": 0}, share, job.runs)
         self._plans = job.ladders[number]
         self._asked = job.asked[number]
@@ -243,7 +243,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     )
     risk = assumption.risk(scale)
     floors = [floor_of(plan, risk) for plan in plans]
-    supposed = Supposition.of(assumption, risk_given=job.risk is not None)
+    supposed = PoolHypothesis.of(assumption, risk_given=job.risk is not None)
     yield {
         "risk": risk,
         "informed": assumption.informed,

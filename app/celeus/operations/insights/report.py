@@ -33,7 +33,7 @@ seconds that making it takes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ReportedSession:
     """A session at the time ``now``. ``document`` is the one that GET shows.
 
     ``unjudgeable`` counts folded rounds. ``certified`` is None where ``uncertified`` says why.
@@ -88,7 +88,9 @@ class Account:
         return [sentence]
 
 
-async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
+async def report(
+    context: Context, session_id: UUID, points: int
+) -> tuple[ReportedSession, PoolRecord]:
     """The session as it is now and its pool, with its certificate where one can be had.
 
     Nothing is written: a certificate that was not issued is made to learn its digest, the interim
@@ -111,7 +113,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
     return account, await get_pool(context, account.pool_id)
 
 
-async def _look(context: Context, session_id: UUID, points: int) -> Account:
+async def _look(context: Context, session_id: UUID, points: int) -> ReportedSession:
     """The session as it is now, a table with its claims of the same moment."""
     account = await _read(context, session_id, points)
     if account.document["table"] is None:
@@ -124,12 +126,12 @@ async def _look(context: Context, session_id: UUID, points: int) -> Account:
     raise Busy("The session goes on faster than its report can be made: try again.")
 
 
-def _worth_making(context: Context, account: Account) -> bool:
+def _worth_making(context: Context, account: ReportedSession) -> bool:
     short = account.document["sequence"] <= MOST_EVENTS_INTERIM
     return context.signing_key is not None and (account.closed or short)
 
 
-async def _read(context: Context, session_id: UUID, points: int) -> Account:
+async def _read(context: Context, session_id: UUID, points: int) -> ReportedSession:
     async with context.transaction() as db:
         await one_snapshot(db)
         document = await document_of(db, context.project_id, session_id)
@@ -144,7 +146,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
         instructions = await instructions_of(db, row.pool_id, session_id)
         closed = row.lifecycle == "closed"
         certified = await _certified(db, params) if closed else None
-        return Account(
+        return ReportedSession(
             document=document,
             plan=plan_from_values(row.plan),
             pool_id=row.pool_id,

@@ -170,7 +170,7 @@ MOST_MILLISECONDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class SessionCounts:
     """Sessions by state, of all projects, up to ``MOST_OF_A_STATE`` each.
 
     All else is of the sessions with an event within a day, up to ``MOST_RECENT``: how many they
@@ -185,14 +185,14 @@ class Census:
     oldest_draw_seconds: float
 
 
-async def take_census(context: Context) -> Census:
+async def take_census(context: Context) -> SessionCounts:
     """The census as of now; refuses if it takes longer than ``MOST_MILLISECONDS``."""
     async with context.transaction() as db:
         await db.execute(text(f"SET LOCAL statement_timeout = {MOST_MILLISECONDS}"))
         by_state = await db.execute(_STATES, {"states": list(STATES), "most": MOST_OF_A_STATE})
         states = {row.state: row.sessions for row in by_state}
         recent = (await db.execute(_RECENT, {"most": MOST_RECENT})).one()
-    return Census(states, *recent)
+    return SessionCounts(states, *recent)
 
 
 _STATES = text(

@@ -25,7 +25,7 @@ from celeus.errors import InvalidValue, SessionFixed
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.idempotency import Once, claim, keep, peek
+from celeus.operations.runtime.idempotency import IdempotentRequest, claim, keep, peek
 from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import Journal, locked, must_be_open, unlocked
@@ -136,7 +136,7 @@ async def add_claim(
     context: Context,
     session_id: UUID,
     addition: Addition,
-    once: Once[dict[str, Any]] | None = None,
+    once: IdempotentRequest[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Add a claim at a level from the reserve of alpha; it bets on draws made from now on.
 

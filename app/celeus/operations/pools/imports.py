@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.assembly import Batch
-from celeus.core.pools.rows.growth import Growth
+from celeus.core.pools.rows.growth import PoolBuilder
 from celeus.core.pools.rows.validation import Fault, Shape
 from celeus.errors import BadRows
 from celeus.operations.pools.earlier import kept_earlier, old_items
@@ -86,7 +86,7 @@ async def import_rows(
     options: ImportOptions,
 ) -> ImportResult:
     """Add the rows to the pool whose row is locked, and update that row."""
-    growth = Growth(
+    growth = PoolBuilder(
         scale=record.scale,
         named=record.named,
         items=record.items,
@@ -140,7 +140,7 @@ async def import_rows(
 async def _grow(
     db: AsyncConnection,
     record: PoolRecord,
-    pool: Growth,
+    pool: PoolBuilder,
     batches: Iterator[Rows],
     options: ImportOptions,
 ) -> bool:
@@ -218,7 +218,7 @@ async def _next(db: AsyncConnection, batches: Iterator[Rows], *, elsewhere: bool
 
 
 async def _insert_items(
-    db: AsyncConnection, record: PoolRecord, pool: Growth, batch: Batch
+    db: AsyncConnection, record: PoolRecord, pool: PoolBuilder, batch: Batch
 ) -> Batch:
     """Insert the items; returns the batch without ids that the pool had already.
 
@@ -279,7 +279,7 @@ def _payload_text(payload: bytes | None) -> str:
     return "\\N" if payload is None else payload.decode().replace("\\", "\\\\")
 
 
-async def _write_waiting(db: AsyncConnection, record: PoolRecord, pool: Growth) -> None:
+async def _write_waiting(db: AsyncConnection, record: PoolRecord, pool: PoolBuilder) -> None:
     for piece in pool.pieces():
         place = record.project_id, record.pool_id
         await write_chunks(db, *place, piece.columns, start=piece.start)

@@ -40,7 +40,13 @@ from celeus.operations.pools.imports import (
 )
 from celeus.operations.pools.record import PoolRecord, gather_small_chunks, read_chunks
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.idempotency import Once, forget, keep, peek, transaction_of
+from celeus.operations.runtime.idempotency import (
+    IdempotentRequest,
+    forget,
+    keep,
+    peek,
+    transaction_of,
+)
 from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.database import planned_rows
 from celeus.store.tables import pools
@@ -76,7 +82,7 @@ class NewPool:
 
 
 async def create_pool(
-    context: Context, new: NewPool, once: Once[PoolRecord] | None = None
+    context: Context, new: NewPool, once: IdempotentRequest[PoolRecord] | None = None
 ) -> PoolRecord:
     """Create a pool, sealed at once on request. Stores nothing if a row is bad."""
     async with transaction_of(context, once) as db:
@@ -94,7 +100,7 @@ async def pool_of_file(
     new: NewPool,
     batches: Iterator[Rows],
     options: ImportOptions,
-    once: Once[ImportResult] | None = None,
+    once: IdempotentRequest[ImportResult] | None = None,
 ) -> ImportResult:
     """Create a sealed pool from the rows of a file; a dry run stores nothing."""
     await peek(context, once)
@@ -128,7 +134,7 @@ async def add_items(
     pool_id: UUID,
     batches: Iterator[Rows],
     options: ImportOptions,
-    once: Once[ImportResult] | None = None,
+    once: IdempotentRequest[ImportResult] | None = None,
 ) -> ImportResult:
     """Add rows at the end of an open pool.
 

@@ -166,7 +166,7 @@ def _too_many_streams() -> RateLimited:
     )
 
 
-class Turns:
+class RoundRobin:
     """Run what callers ask for a little in each turn of the event loop, the flows by turns.
 
     At most ``limit`` of it, begun within ``seconds``. The loop takes all that is ready before
@@ -248,7 +248,7 @@ paused_collections = PausedCollections()
 """The interpreter has one collector, so there is one of these."""
 
 
-class Naps:
+class ShortSleeps:
     """Sleeps for half a millisecond, but not twice within two.
 
     A thread that computes with NumPy lets go of the interpreter's lock, and takes it again, many
@@ -276,7 +276,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
     """
 
     def work() -> T:
-        PAUSE.set(Naps())
+        PAUSE.set(ShortSleeps())
         return function(*args, **options)
 
     return await asyncio.to_thread(work)

@@ -19,7 +19,7 @@ from celeus.operations.runtime.admission import Admission, Background
 from celeus.operations.runtime.caller_cache import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.groups import Groups
-from celeus.operations.runtime.process_cache import IssuedCertificate, Memo, News
+from celeus.operations.runtime.process_cache import IssuedCertificate, LatestByKey, StreamMessage
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
@@ -66,13 +66,15 @@ class Context:
     blind: bool = False
     browser: Browser | None = None
     signing_key: Ed25519PrivateKey | None = None
-    worths: Memo[dict[str, Any]] = field(default_factory=Memo)
-    certificates: Memo[IssuedCertificate] = field(default_factory=lambda: Memo(CERTIFICATE_BYTES))
-    earlier: Memo[Earlier] = field(default_factory=lambda: Memo(EARLIER_BYTES))
-    news: Memo[News] = field(default_factory=lambda: Memo(NEWS_BYTES))
-    claims: Memo[Any] = field(default_factory=Memo)
-    digests: Memo[str] = field(default_factory=Memo)
-    provisional: Memo[dict[str, Any]] = field(default_factory=Memo)
+    worths: LatestByKey[dict[str, Any]] = field(default_factory=LatestByKey)
+    certificates: LatestByKey[IssuedCertificate] = field(
+        default_factory=lambda: LatestByKey(CERTIFICATE_BYTES)
+    )
+    earlier: LatestByKey[Earlier] = field(default_factory=lambda: LatestByKey(EARLIER_BYTES))
+    news: LatestByKey[StreamMessage] = field(default_factory=lambda: LatestByKey(NEWS_BYTES))
+    claims: LatestByKey[Any] = field(default_factory=LatestByKey)
+    digests: LatestByKey[str] = field(default_factory=LatestByKey)
+    provisional: LatestByKey[dict[str, Any]] = field(default_factory=LatestByKey)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Once(Generic[T]):
+class IdempotentRequest(Generic[T]):
     """A request's idempotency key, its fingerprint, and how to render its result."""
 
     key: str
@@ -46,7 +46,9 @@ class Replay(Exception):
 
 
 @asynccontextmanager
-async def transaction_of(context: Context, once: Once[T] | None) -> AsyncIterator[AsyncConnection]:
+async def transaction_of(
+    context: Context, once: IdempotentRequest[T] | None
+) -> AsyncIterator[AsyncConnection]:
     """Open a transaction that first claims the request's idempotency key, if it has one.
 
     Raises Replay when the request has been answered, and refuses another request's key. While the
@@ -61,7 +63,9 @@ async def transaction_of(context: Context, once: Once[T] | None) -> AsyncIterato
         yield db
 
 
-async def keep(db: AsyncConnection, context: Context, once: Once[T] | None, result: T) -> T:
+async def keep(
+    db: AsyncConnection, context: Context, once: IdempotentRequest[T] | None, result: T
+) -> T:
     """Store the answer in the transaction that claimed the key; returns ``result``."""
     if once is not None:
         await db.execute(
@@ -78,7 +82,7 @@ async def keep(db: AsyncConnection, context: Context, once: Once[T] | None, resu
     return result
 
 
-async def peek(context: Context, once: Once[T] | None) -> None:
+async def peek(context: Context, once: IdempotentRequest[T] | None) -> None:
     """Raise Replay if the request has been answered, before doing work in vain."""
     if once is not None:
         async with context.transaction() as db:
@@ -87,7 +91,7 @@ async def peek(context: Context, once: Once[T] | None) -> None:
             _replay(row, once)
 
 
-async def claim(db: AsyncConnection, context: Context, once: Once[T] | None) -> None:
+async def claim(db: AsyncConnection, context: Context, once: IdempotentRequest[T] | None) -> None:
     """Claim the request's idempotency key, if it has one, in the transaction ``db``.
 
     Raises Replay when the request has been answered, and refuses another request's key.
@@ -120,12 +124,14 @@ async def forget(db: AsyncConnection, context: Context, wire: str) -> None:
     await db.execute(_FORGET, params | {"told": f'"id":"{wire}"'})
 
 
-async def _find(db: AsyncConnection, context: Context, once: Once[T]) -> RowMapping | None:
+async def _find(
+    db: AsyncConnection, context: Context, once: IdempotentRequest[T]
+) -> RowMapping | None:
     params = {"project_id": context.project_id, "key": once.key, "hours": KEPT_HOURS}
     return (await db.execute(_FIND, params)).mappings().one_or_none()
 
 
-def _replay(row: RowMapping, once: Once[T]) -> None:
+def _replay(row: RowMapping, once: IdempotentRequest[T]) -> None:
     if bytes(row["fingerprint"]) != once.fingerprint:
         raise IdempotencyKeyReused(
             "The idempotency key was used for another request.",

@@ -45,7 +45,7 @@ class IssuedCertificate:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class StreamMessage:
     """News of a session as JSON: ``{session, points, reset}``, of one line.
 
     ``position`` is the sequence and the revision they lead to; ``reset``: the points replace all
@@ -58,7 +58,7 @@ class News:
     last: bool
 
 
-class Memo(Generic[T]):
+class LatestByKey(Generic[T]):
     """The last one made of each session, or other key.
 
     Beside the last of all, at most ``most_bytes`` are kept.

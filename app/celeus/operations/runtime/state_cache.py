@@ -15,7 +15,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from celeus.core.pools.pool import Pool
-from celeus.core.session.correction import Ahead, Checkpoints, mean_session
+from celeus.core.session.correction import Checkpoints, FoldAhead, mean_session
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession
 from celeus.errors import Busy
@@ -42,7 +42,7 @@ class CachedSession:
     seed: bytes = field(repr=False)
     head: bytes | None = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
-    beside: tuple[Ahead, asyncio.Task[None]] | None = field(default=None, repr=False)
+    beside: tuple[FoldAhead, asyncio.Task[None]] | None = field(default=None, repr=False)
     _bytes: int = 0
     _copies: dict[int, int] = field(default_factory=dict, repr=False)
     _counted_at: int = -EVENTS_BETWEEN_COUNTS
@@ -76,7 +76,7 @@ class CachedSession:
 
 
 @dataclass(slots=True)
-class Slot:
+class CacheSlot:
     """The cache slot of one session; ``session`` is None when its state must be rebuilt.
 
     ``ahead`` from the moment the state holds, or is about to hold, what is not known to be
@@ -111,7 +111,7 @@ class StateCache:
         self._patience = patience_seconds
         self._sessions = sessions
         self._most_state_bytes = state_bytes
-        self._slots: OrderedDict[UUID, Slot] = OrderedDict()
+        self._slots: OrderedDict[UUID, CacheSlot] = OrderedDict()
         self._turns: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
         self._state_bytes = 0
         self._most_pools = pools
@@ -120,13 +120,13 @@ class StateCache:
         self._pools: OrderedDict[tuple[UUID, UUID], Pool] = OrderedDict()
 
     @asynccontextmanager
-    async def hold(self, session_id: UUID) -> AsyncIterator[Slot]:
+    async def hold(self, session_id: UUID) -> AsyncIterator[CacheSlot]:
         """Hold the session's slot exclusively in this process; refuses after waiting too long.
 
         Left by an error while the state is ahead of the ledger, the state is forgotten; a refusal
         that came before anything was appended costs nothing.
         """
-        slot = self._slots.setdefault(session_id, Slot())
+        slot = self._slots.setdefault(session_id, CacheSlot())
         self._slots.move_to_end(session_id)
         slot.holders += 1
         try:
@@ -198,7 +198,7 @@ class StateCache:
         except TimeoutError as error:
             raise Busy("other requests to this session have not ended yet; try again") from error
 
-    def _count(self, slot: Slot) -> None:
+    def _count(self, slot: CacheSlot) -> None:
         """Update the running total to the slot's size, counted when it has grown by an eighth.
 
         To count a table of claims looks at all of its objects, and every other request waits.

@@ -27,7 +27,7 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
-from celeus.core.session.correction import Ahead, Checkpoints, Refold, advance, catch_up
+from celeus.core.session.correction import Checkpoints, FoldAhead, Refold, advance, catch_up
 from celeus.core.session.panel import Ratings
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
@@ -36,7 +36,7 @@ from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.session_record import SessionRecord, status_document
-from celeus.operations.runtime.state_cache import CachedSession, Slot
+from celeus.operations.runtime.state_cache import CachedSession, CacheSlot
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.event_rows import Entry, event_from, record_from
 from celeus.operations.sessions.ledger import (
@@ -100,7 +100,7 @@ class Journal:
     blind: bool
     session_id: UUID
     pool_id: UUID
-    slot: Slot
+    slot: CacheSlot
     session: CachedSession
     record: SessionRecord
     lifecycle: str
@@ -142,7 +142,7 @@ class Journal:
         self,
         event: Event,
         detail: dict[str, Any] | None = None,
-        ready: Refold | Ahead | None = None,
+        ready: Refold | FoldAhead | None = None,
     ) -> Entry:
         """Apply an event to the state and queue it for writing, with the caller's key.
 
@@ -442,7 +442,7 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
 def _journal(
     context: Context,
     session_id: UUID,
-    slot: Slot,
+    slot: CacheSlot,
     row: dict[str, Any],
     rows: list[dict[str, Any]],
 ) -> Journal:
@@ -493,7 +493,7 @@ def _journal(
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _LaterEvents:
     """Events of other processes up to the chain's ``head``; ``more`` if there are later ones."""
 
     missed: list[Event]
@@ -503,7 +503,7 @@ class _News:
 
 async def _news(
     session: CachedSession, row: dict[str, Any], rows: list[dict[str, Any]]
-) -> _News | None:
+) -> _LaterEvents | None:
     """Return the events after the state's last one; None if the ledger does not continue the state.
 
     After a restore it may be shorter, or have grown again with other events than those.
@@ -514,15 +514,15 @@ async def _news(
         return None
     missed = [event_from(event) for event in news]
     if session.head is None:
-        return _News(missed, None if more else row["ledger_head"], more)
+        return _LaterEvents(missed, None if more else row["ledger_head"], more)
     if len(news) > ROUNDS_FOLDED_INLINE:
         head = await in_thread(chain_head, session.head, map(record_from, news))
     else:
         head = chain_head(session.head, map(record_from, news))
-    return _News(missed, head, more) if more or head == row["ledger_head"] else None
+    return _LaterEvents(missed, head, more) if more or head == row["ledger_head"] else None
 
 
-def _long(session: CachedSession, news: _News) -> bool:
+def _long(session: CachedSession, news: _LaterEvents) -> bool:
     """Return whether folding the news takes longer than others may wait for the row."""
     if not news.missed:
         return False
@@ -536,7 +536,7 @@ def _long(session: CachedSession, news: _News) -> bool:
     return many or is_replay(session.state, judged, session.state.rounds_to_fold(judged))
 
 
-async def _advance(slot: Slot, news: _News | None) -> int:
+async def _advance(slot: CacheSlot, news: _LaterEvents | None) -> int:
     """Catch up with a part of many events; forget a state that its ledger no longer continues.
 
     How many attempts that was: a part is none, since there are only so many.
@@ -550,7 +550,7 @@ async def _advance(slot: Slot, news: _News | None) -> int:
     return 0 if news.missed else 1
 
 
-async def _catch_up(slot: Slot, news: _News) -> None:
+async def _catch_up(slot: CacheSlot, news: _LaterEvents) -> None:
     """Fold what other processes wrote.
 
     A long fold would hold up every other request of the process; a short one is cheaper here.

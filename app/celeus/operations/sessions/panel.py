@@ -14,7 +14,7 @@ from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Rating, Unjudgeable
-from celeus.core.session.correction import Ahead
+from celeus.core.session.correction import FoldAhead
 from celeus.core.session.outcome import Judgement, JudgementWords, Loss, detail_of, words_of
 from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
@@ -156,7 +156,7 @@ def _not_this_raters(journal: Journal, round_: int) -> RoundNotHeld:
 
 
 def take(
-    journal: Journal, rated: Sequence[RaterJudgement], worker: str, ready: Ahead | None = None
+    journal: Journal, rated: Sequence[RaterJudgement], worker: str, ready: FoldAhead | None = None
 ) -> list[Receipt]:
     """Append what is new, and the outcomes it leads to; ``ready`` spares these their fold."""
     receipts = []
@@ -175,7 +175,7 @@ def take(
 
 
 def append(
-    journal: Journal, rating: Rating, detail: dict[str, Any], ready: Ahead | None = None
+    journal: Journal, rating: Rating, detail: dict[str, Any], ready: FoldAhead | None = None
 ) -> int:
     """Append a rating, and the judgement of its round where that decides it; its sequence."""
     ratings = journal.ratings
@@ -190,7 +190,7 @@ def append(
     return sequence
 
 
-def _settle(journal: Journal, round_: int, result: Outcome, ready: Ahead | None) -> None:
+def _settle(journal: Journal, round_: int, result: Outcome, ready: FoldAhead | None) -> None:
     if result.loss is None:
         journal.append(Unjudgeable(round_), {"unjudgeable": NOBODY}, ready)
     else:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.item import Item
-from celeus.core.session.correction import Ahead, mean_session
+from celeus.core.session.correction import FoldAhead, mean_session
 from celeus.core.session.handout import SLOW_TIMES, OpenDraw, hand_out
 from celeus.core.session.outcome import (
     Judgement,
@@ -91,7 +91,7 @@ class LeaseRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class NextDraws:
     """Draws a worker holds, with their items, or the reason why there are none.
 
     Where payloads fill an answer, the rest of what the worker holds comes when these are judged.
@@ -111,7 +111,7 @@ class Answer:
 
     receipts: list[Receipt]
     session: dict[str, Any]
-    offer: Offer
+    offer: NextDraws
     judged: Mapping[int, Loss] = field(default_factory=dict)
 
 
@@ -121,7 +121,7 @@ async def next_draws(
     worker: str,
     count: int,
     lease_seconds: int | None = None,
-) -> Offer:
+) -> NextDraws:
     """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 those it has already.
 
     Asking again gives the same draws and renews their lease. A program asks for a lease of
@@ -129,7 +129,7 @@ async def next_draws(
     archived.
     """
 
-    async def work(journal: Journal, db: AsyncConnection) -> Answering[Offer]:
+    async def work(journal: Journal, db: AsyncConnection) -> Answering[NextDraws]:
         must_not_be_archived(journal)
         request = await _lease_request(
             db, journal, (worker, count, lease_seconds), context.settings
@@ -330,7 +330,9 @@ async def _duplicates(
     }
 
 
-async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, asyncio.Task[None]]:
+async def _beside(
+    journal: Journal, fresh: Mapping[int, Loss]
+) -> tuple[FoldAhead, asyncio.Task[None]]:
     """A fold with these losses beside the session, and who makes it; one of a session at a time."""
     session, state = journal.session, mean_session(journal.state)
     if state is None:
@@ -341,7 +343,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
         failed = folding.done() and (folding.cancelled() or folding.exception() is not None)
         if not folding.done() or (not failed and ahead.fits(state, losses)):
             return session.beside
-    ahead = await in_thread(Ahead, state, losses)
+    ahead = await in_thread(FoldAhead, state, losses)
     folding = asyncio.create_task(in_thread(ahead.follow))
     session.beside = ahead, folding
     return session.beside
@@ -447,7 +449,7 @@ def _take(
     judgements: Sequence[Judgement],
     fresh: Mapping[int, Loss],
     worker: str,
-    ready: Ahead | None = None,
+    ready: FoldAhead | None = None,
 ) -> list[Receipt]:
     """Append the judgements of rounds in ``fresh``, each once."""
     receipts = []
@@ -628,7 +630,7 @@ def offer_of(
     items: Mapping[int, Item],
     *,
     want_draws: bool = True,
-) -> Offer:
+) -> NextDraws:
     """The draws with those of their items that there are, or why there are none by the status.
 
     They are in the order of the numbers that the caller knows their rounds by: to a blind key no
@@ -647,16 +649,18 @@ def offer_of(
     ]
     draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
-        return Offer(state, draws, None)
+        return NextDraws(state, draws, None)
     if leased.blind or journal.ratings is not None:
-        return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
+        return NextDraws(
+            "all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds))
+        )
     if leased.wait is not None:
-        return Offer("waiting", [], max(1.0, math.ceil(leased.wait)))
+        return NextDraws("waiting", [], max(1.0, math.ceil(leased.wait)))
     waits = [
         (max(lease.ends.values()) - journal.now).total_seconds()
         for lease in journal.leases.values()
     ]
-    return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
+    return NextDraws("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
 _MEDIAN = with_kinds(

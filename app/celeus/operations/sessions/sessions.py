@@ -36,7 +36,7 @@ from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.runtime.idempotency import IdempotentRequest, keep, peek, transaction_of
 from celeus.operations.runtime.session_record import SessionRecord, status_document
 from celeus.operations.runtime.state_cache import CachedSession
 from celeus.operations.runtime.status import announce, cached, version_of
@@ -86,7 +86,7 @@ class Settings:
 
 
 async def open_session(
-    context: Context, opening: Opening, once: Once[dict[str, Any]] | None = None
+    context: Context, opening: Opening, once: IdempotentRequest[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Freeze a plan on a sealed pool, with a fresh secret seed whose commitment is published.
 

@@ -18,7 +18,7 @@ import orjson
 from celeus.errors import Busy, SessionNotFound, Unavailable
 from celeus.operations.access.authentication import still_admitted
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.process_cache import News
+from celeus.operations.runtime.process_cache import StreamMessage
 from celeus.operations.sessions.history import news
 from celeus.operations.sessions.sessions import get_session
 
@@ -34,10 +34,10 @@ async def follow(
     session_id: UUID,
     position: tuple[int, int | None],
     quiet_seconds: float = math.inf,
-) -> AsyncGenerator[News, None]:
+) -> AsyncGenerator[StreamMessage, None]:
     """News after ``position`` (sequence and revision last seen), until the session is closed.
 
-    News without data say that after ``quiet_seconds`` nothing was new, by a look just taken.
+    Messages without data say that after ``quiet_seconds`` nothing was new, by a look just taken.
     It also ends when the caller's key is no longer valid, or the session deleted. All points again
     are sent once in ``RESET_SECONDS``, and when the session is closed.
     No transaction is open while it waits, and a database that does not answer is asked again.
@@ -93,7 +93,7 @@ async def _shared(
     status: dict[str, Any],
     version: str,
     position: tuple[int, int | None],
-) -> News:
+) -> StreamMessage:
     """The news of this version, read and encoded by the first stream that asks."""
     sequence, revision = position
     since = None if revision is None or revision != status["revision"] else (sequence, revision)
@@ -110,7 +110,7 @@ async def _shared(
     return made
 
 
-async def _read(context: Context, session_id: UUID, since: tuple[int, int] | None) -> News:
+async def _read(context: Context, session_id: UUID, since: tuple[int, int] | None) -> StreamMessage:
     document, rows, reset = await news(context, session_id, since, MOST_POINTS)
 
     def encoded() -> str:
@@ -118,7 +118,9 @@ async def _read(context: Context, session_id: UUID, since: tuple[int, int] | Non
         return orjson.dumps({"session": document, "points": points, "reset": reset}).decode()
 
     data = encoded() if len(rows) <= POINTS_INLINE else await asyncio.to_thread(encoded)
-    return News(data, (document["sequence"], document["revision"]), reset, _ended(document))
+    return StreamMessage(
+        data, (document["sequence"], document["revision"]), reset, _ended(document)
+    )
 
 
 def _ended(document: dict[str, Any]) -> bool:

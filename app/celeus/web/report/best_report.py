@@ -7,7 +7,7 @@ from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.sentences import best_sentence
 from celeus.core.interval import Interval
 from celeus.core.pools.score import Score
-from celeus.operations.insights.report import Account
+from celeus.operations.insights.report import ReportedSession
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT, POINTS
 from celeus.web.report.wording import Words, sides_words
@@ -72,7 +72,7 @@ def _rung(
 class BestWording(Words):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, pool: PoolRecord) -> None:
+    def __init__(self, account: ReportedSession, pool: PoolRecord) -> None:
         super().__init__(account)
         self._scale, self._score = pool.scale, pool.score
         self.figures = Figures(pool.scale, 0.0, PERCENT if self._score.unit == "share" else 0)

@@ -26,7 +26,7 @@ from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.errors import LedgerBroken, SessionNotFound
-from celeus.operations.insights.report import Account, report
+from celeus.operations.insights.report import ReportedSession, report
 from celeus.operations.pools.record import PoolRecord
 from celeus.shorten import printable
 from celeus.web.assets import FOLDER
@@ -61,7 +61,7 @@ async def get_report(request: Request, context: Reads, session_id: SessionId) ->
 
 
 def answered(
-    request: Request, session_id: UUID, account: Account, pool: PoolRecord
+    request: Request, session_id: UUID, account: ReportedSession, pool: PoolRecord
 ) -> HTMLResponse:
     """The page as an answer, with what browsers are to make of it."""
     headers = {
@@ -75,7 +75,7 @@ def answered(
     return HTMLResponse(printable(page), headers=headers)
 
 
-def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
+def rendered(templates: Templates, account: ReportedSession, pool: PoolRecord) -> str:
     """The page."""
     match account.plan:
         case Plan() as plan:
@@ -87,7 +87,9 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     return templates.text(name, chart=None, **words)
 
 
-def _interval_page(templates: Templates, account: Account, pool: PoolRecord, plan: Plan) -> str:
+def _interval_page(
+    templates: Templates, account: ReportedSession, pool: PoolRecord, plan: Plan
+) -> str:
     """The page of a session with one interval."""
     words = Wording(account, pool, plan)
     course = CourseWords(words, account.course, ROWS)
@@ -110,7 +112,7 @@ def _interval_page(templates: Templates, account: Account, pool: PoolRecord, pla
     )
 
 
-def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
+def _shared(account: ReportedSession, pool: PoolRecord, words: Words) -> dict[str, Any]:
     """What the page of every session is made of."""
     return {
         "told": account,

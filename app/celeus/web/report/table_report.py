@@ -3,7 +3,7 @@
 from celeus.core.insights.figures import Figures
 from celeus.core.insights.sentences import table_sentence
 from celeus.core.plans.table_plan import TablePlan
-from celeus.operations.insights.report import Account
+from celeus.operations.insights.report import ReportedSession
 from celeus.operations.pools.record import PoolRecord
 from celeus.web.report.grid import Grid, claims_grid
 from celeus.web.report.wording import Words
@@ -12,7 +12,7 @@ from celeus.web.report.wording import Words
 class TableWording(Words):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, pool: PoolRecord, plan: TablePlan) -> None:
+    def __init__(self, account: ReportedSession, pool: PoolRecord, plan: TablePlan) -> None:
         super().__init__(account)
         self._plan = plan
         self.figures = Figures(pool.scale, 0.0)

@@ -9,7 +9,7 @@ from celeus.core.insights.remarks import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.plans.plan import Plan
 from celeus.core.session.assumptions import stated
-from celeus.operations.insights.report import Account
+from celeus.operations.insights.report import ReportedSession
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT_SIGN
 from celeus.web.report.interval import IntervalFigures
@@ -68,7 +68,7 @@ class Words:
 
     figures: Figures
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: ReportedSession) -> None:
         self._account = account
         self._status = account.document
         self.items = count(account.plan.items)
@@ -112,7 +112,7 @@ class Words:
 class Wording(Words, IntervalFigures):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, pool: PoolRecord, plan: Plan) -> None:
+    def __init__(self, account: ReportedSession, pool: PoolRecord, plan: Plan) -> None:
         weighted, success = plan.weights is not None, account.document["success"]
         measure = Measure(pool.scale, pool.systems, pool.score, weighted, success)
         Words.__init__(self, account)

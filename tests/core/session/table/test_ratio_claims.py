@@ -12,7 +12,7 @@ from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.judge_check import MEASURES, JudgeCheck, limits, outcomes
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import TableWish
+from celeus.core.plans.table_plan import TableSettings
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import Score
@@ -79,7 +79,7 @@ class World:
     judge: np.ndarray
     hidden: frozenset[int] = frozenset()
 
-    def begun(self, wish: TableWish, seed: bytes = SEED) -> Session[TableQuestion]:
+    def begun(self, wish: TableSettings, seed: bytes = SEED) -> Session[TableQuestion]:
         table = checked(self.judge.tolist())
         return Session.of(TableQuestion(planned(table, wish), table, seed), seed)
 
@@ -96,10 +96,10 @@ WORLDS = {
 }
 
 
-def asking(name: str, world: World, alpha: float) -> TableWish:
+def asking(name: str, world: World, alpha: float) -> TableSettings:
     """A check of one measure whose true value is a candidate of the lattice."""
     truth = lost(name, world.people, world.judge)
-    return TableWish(
+    return TableSettings(
         alpha=alpha,
         check=JudgeCheck("judge", "yes", (name,)),
         questions={name: (Question("at_most", truth),)},
@@ -194,7 +194,7 @@ def test_coverage_of_sessions_watched_to_the_last_item(names: tuple[str, ...]) -
     misses = np.zeros(len(names))
     for number in range(SESSIONS):
         world = world_of(number, 60)
-        wish = TableWish(
+        wish = TableSettings(
             alpha=0.2, check=JudgeCheck("judge", "yes", names), precision=dict.fromkeys(names, 0.2)
         )
         truths = [lost(name, world.people, world.judge) for name in names]
@@ -205,7 +205,7 @@ def test_coverage_of_sessions_watched_to_the_last_item(names: tuple[str, ...]) -
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_pool_that_is_judged_whole_has_the_exact_value(name: str) -> None:
     world = world_of(3, 40)
-    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", (name,))))
+    session = world.begun(TableSettings(check=JudgeCheck("judge", "yes", (name,))))
     while session.can_draw:
         world.judged(session, session.propose())
     claim = session.question.claims[0]
@@ -221,7 +221,7 @@ def test_a_gate_of_two_measures_is_answered_from_one_row_of_labels() -> None:
     world = World(people, judge)
     asked = {name: (Question("at_most", 0.1),) for name in ("tpr", "tnr")}
     session = world.begun(
-        TableWish(check=JudgeCheck("judge", "yes", ("tpr", "tnr")), questions=asked)
+        TableSettings(check=JudgeCheck("judge", "yes", ("tpr", "tnr")), questions=asked)
     )
     while session.stop_reason is None:
         world.judged(session, session.propose())
@@ -237,7 +237,7 @@ def test_positive_is_what_a_score_of_one_says() -> None:
     for better in ("higher", "lower"):
         score = Score("right", better, "share")
         table = checked(judge.tolist(), metric=replace(LABEL, score=score))
-        wish = TableWish(check=JudgeCheck("judge", "yes", ("ppv",)))
+        wish = TableSettings(check=JudgeCheck("judge", "yes", ("ppv",)))
         session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
         while session.can_draw:
             draw = session.propose()
@@ -252,7 +252,7 @@ def test_a_kappa_of_0_is_at_least_0() -> None:
     world = World(np.ones(2000, dtype=int), np.array([0] + [1] * 1999))
     check = JudgeCheck("judge", "yes", ("kappa",))
     asked = {"kappa": (Question("at_most", 0.0),)}
-    session = world.begun(TableWish(check=check, questions=asked))
+    session = world.begun(TableSettings(check=check, questions=asked))
     claim = session.question.ratios[0]
     claim.counts[:] = [[0.0, 1.0], [0.0, 1999.0]]
     claim.unknown[:] = 0.0
@@ -262,7 +262,7 @@ def test_a_kappa_of_0_is_at_least_0() -> None:
 
 def test_a_measure_of_nothing_is_no_number() -> None:
     world = World(np.zeros(40, dtype=int), np.array([0, 1] * 20))
-    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", ("tpr",))))
+    session = world.begun(TableSettings(check=JudgeCheck("judge", "yes", ("tpr",))))
     while session.can_draw:
         world.judged(session, session.propose())
     claim = session.question.ratios[0]
@@ -273,7 +273,7 @@ def test_a_measure_of_nothing_is_no_number() -> None:
 def test_expected_counts_are_those_of_the_last_label() -> None:
     """Whatever was drawn ahead of it."""
     world = world_of(9, 200)
-    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", ("tpr",))))
+    session = world.begun(TableSettings(check=JudgeCheck("judge", "yes", ("tpr",))))
     draws = []
     for _ in range(100):
         draws.append(session.propose())
@@ -291,7 +291,7 @@ def test_draws_that_are_out_take_little_memory() -> None:
     world = world_of(1, 4000)
     names = tuple(MEASURES)
     asked = {name: (Question("at_most", 0.3),) for name in names}
-    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", names), questions=asked))
+    session = world.begun(TableSettings(check=JudgeCheck("judge", "yes", names), questions=asked))
     for _ in range(20):
         session.apply(session.propose())
     held = [
@@ -309,7 +309,7 @@ def test_known_labels_count_from_the_start() -> None:
     judge, people = [1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 1, 0]
     known = [1.0, 1.0, 0.0, np.nan, np.nan, np.nan]
     table = checked(judge, known=known)
-    wish = TableWish(check=JudgeCheck("judge", "yes", ("ppv", "npv")))
+    wish = TableSettings(check=JudgeCheck("judge", "yes", ("ppv", "npv")))
     session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
     flagged, unflagged = session.question.claims
     assert flagged.interval == Interval(1 / 3, 1 / 3)
@@ -325,7 +325,7 @@ def test_measures_are_claimed_of_groups_too() -> None:
     world = world_of(4, 120)
     groups = ["a" if item % 3 else "b" for item in range(120)]
     table = checked(world.judge.tolist(), groups=groups)
-    wish = TableWish(check=JudgeCheck("judge", "yes", ("tpr", "tnr")))
+    wish = TableSettings(check=JudgeCheck("judge", "yes", ("tpr", "tnr")))
     session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
     assert [(claim.claim.metric, claim.claim.value) for claim in session.question.claims] == [
         (name, value) for value in (None, "a", "b") for name in ("tpr", "tnr")
@@ -342,23 +342,25 @@ def test_measures_are_claimed_of_groups_too() -> None:
 @pytest.mark.parametrize(
     ("wish", "field"),
     [
-        (TableWish(check=JudgeCheck("judge", "maybe", ("tpr",))), "check.positive"),
-        (TableWish(check=JudgeCheck("judge", "yes", ("tpr",)), account="selected"), "account"),
+        (TableSettings(check=JudgeCheck("judge", "maybe", ("tpr",))), "check.positive"),
+        (TableSettings(check=JudgeCheck("judge", "yes", ("tpr",)), account="selected"), "account"),
         (
-            TableWish(check=JudgeCheck("judge", "yes", ("tpr",)), small_groups="whole"),
+            TableSettings(check=JudgeCheck("judge", "yes", ("tpr",)), small_groups="whole"),
             "small_groups",
         ),
         (
-            TableWish(check=JudgeCheck("judge", "yes", ("tpr",)), account="together", reserve=0.01),
+            TableSettings(
+                check=JudgeCheck("judge", "yes", ("tpr",)), account="together", reserve=0.01
+            ),
             "reserve",
         ),
         (
-            TableWish(check=JudgeCheck("judge", "yes", ("tpr",)), precision={"label": 0.1}),
+            TableSettings(check=JudgeCheck("judge", "yes", ("tpr",)), precision={"label": 0.1}),
             "precision",
         ),
     ],
 )
-def test_what_a_check_cannot_have_is_refused_by_name(wish: TableWish, field: str) -> None:
+def test_what_a_check_cannot_have_is_refused_by_name(wish: TableSettings, field: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         planned(checked([1, 0, 1, 0] * 10), wish)
     assert refused.value.field == field

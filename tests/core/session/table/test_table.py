@@ -6,7 +6,7 @@ import pytest
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, StopReason
-from celeus.core.plans.table_plan import TableWish
+from celeus.core.plans.table_plan import TableSettings
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
@@ -48,7 +48,7 @@ def test_one_metric_without_groups_is_an_ordinary_session(scale: LossScale) -> N
     state = begin_mean(plan, truth.scores, SEED)
     draws = list(judge_rounds(state, truth.loss_of))
     table = Table.of([Metric("a", scale)], [truth.scores])
-    own = planned(table, TableWish(precision={"a": asked.precision}))
+    own = planned(table, TableSettings(precision={"a": asked.precision}))
     session = Session.of(TableQuestion(own, table, SEED), SEED)
     go(session, loss[:, None])
     assert session.rounds.item.tolist() == [draw.item for draw in draws]
@@ -63,7 +63,7 @@ def test_one_metric_without_groups_is_an_ordinary_session(scale: LossScale) -> N
 
 def test_a_session_stops_when_all_claims_have_what_they_want() -> None:
     table, losses = world(groups=2)
-    wish = TableWish(
+    wish = TableSettings(
         precision={"a": 0.2},
         group_precision={"a": 0.3},
         questions={"b": (Question("at_most", 0.8),)},
@@ -114,7 +114,7 @@ def test_draws_go_where_a_group_needs_them() -> None:
     losses = np.zeros((ITEMS, 1))
     losses[1::2] = np.random.default_rng(5).integers(0, 2, (ITEMS // 2, 1))
     table = table_of(losses, [f"group {one % 2}" for one in range(ITEMS)], guesses=guess)
-    plan = planned(table, TableWish(group_precision={"a": 0.25}))
+    plan = planned(table, TableSettings(group_precision={"a": 0.25}))
     session = Session.of(TableQuestion(plan, table, SEED), SEED)
     go(session, losses)
     easy, hard = (claim.fold.rounds for claim in session.question.means[1:])
@@ -123,7 +123,7 @@ def test_draws_go_where_a_group_needs_them() -> None:
 
 def test_a_budget_ends_a_session() -> None:
     table, losses = world()
-    session = Session.of(TableQuestion(planned(table, TableWish(budget=5)), table, SEED), SEED)
+    session = Session.of(TableQuestion(planned(table, TableSettings(budget=5)), table, SEED), SEED)
     go(session, losses)
     assert (session.folded, session.can_draw) == (5, False)
     assert session.stop_reason == StopReason.BUDGET_SPENT

@@ -10,7 +10,7 @@ import pytest
 
 from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.ledger import Draw
-from celeus.core.plans.table_plan import TableWish
+from celeus.core.plans.table_plan import TableSettings
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.fold import Fold
@@ -23,7 +23,7 @@ EXACT = 1e-12
 Hidden = frozenset[tuple[int, int]]
 
 
-WIDE_OPEN = TableWish()
+WIDE_OPEN = TableSettings()
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Case:
     table: Table
     losses: np.ndarray
     hidden: Hidden = frozenset()
-    wish: TableWish = WIDE_OPEN
+    wish: TableSettings = WIDE_OPEN
 
     def begun(self, alpha: float | None = None) -> Session[TableQuestion]:
         wish = self.wish if alpha is None else replace(self.wish, alpha=alpha)
@@ -61,8 +61,8 @@ TWO = vectors(2, 4)
 THREE = np.stack([TWO[:, 0], WIDE.lower + 5.0 * TWO[:, 1], (TWO[:, 0] > 0.5) * 1.0], axis=1)
 FIVE = vectors(1, 5, 8)
 CODES = ["u", "v", "u", "v"]
-PRECISE = TableWish(precision={"a": 0.3, "b": 0.3}, group_precision={"a": 0.4})
-WIDTHS = TableWish(precision={"a": 0.3}, group_precision={"a": 0.4})
+PRECISE = TableSettings(precision={"a": 0.3, "b": 0.3}, group_precision={"a": 0.4})
+WIDTHS = TableSettings(precision={"a": 0.3}, group_precision={"a": 0.4})
 
 CASES = {
     "two metrics": Case(table_of(TWO), TWO, wish=PRECISE),
@@ -78,7 +78,7 @@ CASES = {
     "two groups that want nothing": Case(table_of(TWO[:, :1], CODES), TWO[:, :1]),
     "three groups": Case(table_of(FIVE, ["u", "v", "w", "w", "u"]), FIVE, wish=WIDTHS),
     "a group judged whole": Case(
-        table_of(TWO[:, :1], CODES), TWO[:, :1], wish=TableWish(small_groups="whole")
+        table_of(TWO[:, :1], CODES), TWO[:, :1], wish=TableSettings(small_groups="whole")
     ),
     "two groups and two metrics": Case(
         table_of(TWO, CODES, known=[(3, 1)]), TWO, frozenset({(0, 0)}), wish=PRECISE

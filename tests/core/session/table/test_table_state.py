@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from celeus.core.ledger import Change, Draw, Event, JointObservation
 from celeus.core.plain import Mismatch
 from celeus.core.plans.stopping import Question, StopReason
-from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
+from celeus.core.plans.table_plan import TablePlan, TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
@@ -47,7 +47,7 @@ def pool_of(chance: np.random.Generator) -> tuple[Pool, np.ndarray]:
 def planned(pool: Pool, **wish: object) -> TablePlan:
     asked = {"precision": {"accuracy": 0.1}, "group_precision": {"accuracy": 0.3}} | wish
     table = table_of(pool, ["part"])
-    return plan_table(TableWish(**asked), table, pool.digest, commitment(SEED))  # type: ignore[arg-type]
+    return plan_table(TableSettings(**asked), table, pool.digest, commitment(SEED))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])

@@ -90,7 +90,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class Growth:
+class PoolBuilder:
     """A pool while rows are added: its size so far, and the faults of its rows.
 
     ``earlier`` is the judged session it is based on, if it is. ``waiting`` are the columns of items
@@ -287,7 +287,7 @@ class Upload:
     payloads: list[bytes | None]
 
 
-def pool_of_rows(rows: Sequence[object], growth: Growth, score: Score | None = None) -> Upload:
+def pool_of_rows(rows: Sequence[object], growth: PoolBuilder, score: Score | None = None) -> Upload:
     """The pool of all rows, each as an upload has it; refuses bad rows, all of them by line."""
     growth.check_count(len(rows))
     parts = (
@@ -299,7 +299,7 @@ def pool_of_rows(rows: Sequence[object], growth: Growth, score: Score | None = N
 
 def pool_of_batches(
     batches: Iterable[tuple[Sequence[int], Sequence[object]]],
-    growth: Growth,
+    growth: PoolBuilder,
     score: Score | None = None,
 ) -> Upload:
     """The same of rows that come batch by batch, with the numbers of their lines."""

@@ -41,7 +41,7 @@ TINY = 1e-300
 
 
 @dataclass(slots=True, eq=False)
-class Wants:
+class ClaimNeeds:
     """The information every claim still lacks; shapes [parts, C], part 0 being all items.
 
     ``member`` says which cells are in a part, ``atoms`` which atoms of a group, both as 0 and 1.
@@ -93,7 +93,7 @@ class Wants:
         return np.asarray(self.ratio * inverse * share / np.square(self.items))
 
 
-def allocate(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:
+def allocate(cells: Cells, wants: ClaimNeeds, moment: Floats, left: Floats, beta: float) -> Floats:
     """The probability of a single item left in every cell, shape [cells].
 
     ``moment`` are the second moments of all metrics, shape [C, cells]. Cells without items left
@@ -106,7 +106,7 @@ def allocate(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: flo
     return _by_atoms(cells, wants, moment, left, beta)
 
 
-def _together(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:
+def _together(cells: Cells, wants: ClaimNeeds, moment: Floats, left: Floats, beta: float) -> Floats:
     """All items as one atom."""
     metrics = moment.shape[0]
     nu = np.full(metrics, 1.0 / metrics)
@@ -123,7 +123,7 @@ def _together(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: fl
     return q
 
 
-def _by_atoms(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:
+def _by_atoms(cells: Cells, wants: ClaimNeeds, moment: Floats, left: Floats, beta: float) -> Floats:
     """The atom first, by what its groups need, and then within it."""
     metrics, start, atom = moment.shape[0], cells.start, cells.atom
     open_ = cells.open.astype(np.float64)

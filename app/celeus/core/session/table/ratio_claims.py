@@ -49,7 +49,7 @@ from celeus.core.plans.table_plan import TableClaim
 from celeus.core.pools.strata import NOWHERE
 from celeus.core.pools.table_pool import Mask, Table
 from celeus.core.sampling.proposals import LEAST_MOMENT
-from celeus.core.session.table.table_cells import Cells, Known
+from celeus.core.session.table.table_cells import Cells, TableAtDraw
 from celeus.core.session.table.table_claims import ClaimState, strata_q
 
 Floats = NDArray[np.float64]
@@ -215,7 +215,7 @@ class RatioClaim(ClaimState):
         metric: int,
         where: Indices,
         cells: Cells,
-        known: Known,
+        known: TableAtDraw,
         called: Verdicts,
         mask: Mask,
     ) -> None:
@@ -282,7 +282,7 @@ class RatioClaim(ClaimState):
         """True if nothing was judged that the measure is a share of."""
         return not float(np.einsum("jh,jh->", self.counts, self._outcome[:, :, 1])) > 0.0
 
-    def expected_counts(self, known: Known) -> Floats:
+    def expected_counts(self, known: TableAtDraw) -> Floats:
         """All items by verdict and h, those that are not judged as they are expected: no claim."""
         left, mean = known.left[self.cells], self._mean(known)
         counts = self.counts.copy()
@@ -296,19 +296,19 @@ class RatioClaim(ClaimState):
             counts[verdict] += unknown * np.array([1.0 - share, share])
         return counts
 
-    def variances(self, known: Known) -> Floats:
+    def variances(self, known: TableAtDraw) -> Floats:
         """Predicted variance of the ratio by one draw of every cell, but for its probability."""
         centre, ratio = self._expect(known.left[self.cells])
         slope = self._slope @ np.array([1.0, -ratio])
         moment = known.fits.moment[0, self.cells]
         return np.asarray(np.maximum(moment, LEAST_MOMENT) * np.square(slope / centre[1]))
 
-    def _mean(self, known: Known) -> Floats:
+    def _mean(self, known: TableAtDraw) -> Floats:
         """The surrogates of h in the cells of the claim."""
         mean = known.fits.mean[0, self.cells]
         return np.asarray(mean if self._positive else 1.0 - mean)
 
-    def _expected(self, known: Known) -> Floats:
+    def _expected(self, known: TableAtDraw) -> Floats:
         """Return what an item of every cell is expected to add to both sums; shape [cells, 2]."""
         base = self._outcome[self._verdict, 0]
         return np.asarray(base + self._mean(known)[:, None] * self._slope)
@@ -335,7 +335,7 @@ class RatioClaim(ClaimState):
             return slice(0, 0)
         return slice(int(above[0]), max(int(below[-1]) + 1, int(above[0])))
 
-    def draw(self, draw: Draw, known: Known) -> None:
+    def draw(self, draw: Draw, known: TableAtDraw) -> None:
         """Fix the bets on a draw that falls into the claim."""
         self._known = known
         left, items = known.left[self.cells], self.plan.items
@@ -493,7 +493,7 @@ def _candidates(plan: Plan) -> tuple[Floats, float]:
     return np.unique(grid[(grid >= plan.lower) & (grid <= plan.upper)]), width / steps
 
 
-def needs(claims: Sequence[RatioClaim], known: Known) -> Floats:
+def needs(claims: Sequence[RatioClaim], known: TableAtDraw) -> Floats:
     """Return what draws are shared by: in every cell the variances of claims with a target unmet.
 
     Each is weighted by what it costs alone; the largest is 1.

@@ -157,7 +157,7 @@ class Fits(NamedTuple):
     moment: Floats
 
 
-class Known(NamedTuple):
+class TableAtDraw(NamedTuple):
     """The state of the table at a draw: the items not drawn of every cell, and the fits."""
 
     left: Floats

@@ -26,7 +26,7 @@ from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.fold import Fold
-from celeus.core.session.table.table_cells import Cells, Fits, Known
+from celeus.core.session.table.table_cells import Cells, Fits, TableAtDraw
 
 Indices = NDArray[np.intp]
 
@@ -88,7 +88,7 @@ class ClaimState(ABC):
         return precise and decided and not claim.whole
 
     @abstractmethod
-    def draw(self, draw: Draw, known: Known) -> None:
+    def draw(self, draw: Draw, known: TableAtDraw) -> None:
         """Fix the bets on a draw that falls into the claim."""
 
     @abstractmethod
@@ -112,7 +112,9 @@ class ClaimPredictor(Predictor):
 
     __slots__ = ("_code", "_extremes", "_known", "_metric", "_plan", "_where")
 
-    def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, known: Known) -> None:
+    def __init__(
+        self, plan: Plan, metric: int, where: Indices, cells: Cells, known: TableAtDraw
+    ) -> None:
         self._plan = plan
         self._metric = metric
         self._where = where
@@ -120,7 +122,7 @@ class ClaimPredictor(Predictor):
         self._known = known
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
-    def among(self, draw: Draw, known: Known) -> Draw:
+    def among(self, draw: Draw, known: TableAtDraw) -> Draw:
         """The next draw with its probabilities among the claim's cells."""
         self._known = known
         q = strata_q(draw)
@@ -220,7 +222,7 @@ class MeanClaim(ClaimState):
         metric: int,
         where: Indices,
         cells: Cells,
-        known: Known,
+        known: TableAtDraw,
         *,
         evidence: bool = False,
         seen: Fold | None = None,
@@ -236,7 +238,7 @@ class MeanClaim(ClaimState):
         self._before = 0 if seen is None else plan.drawable - seen.remainder.items
         self.fold = Fold.before(plan, self._predictor, sequence, None, seen=seen)
 
-    def draw(self, draw: Draw, known: Known) -> None:
+    def draw(self, draw: Draw, known: TableAtDraw) -> None:
         """Fix the bets on a draw that falls into the claim."""
         drawn = self._predictor.among(draw, known)
         self.fold.draw(self.plan, drawn, self.plan.precision, self.plan.drawable)

@@ -35,7 +35,7 @@ from celeus.core.plans.stopping import (
     StopReason,
     rounding,
 )
-from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish, claims_of, table_for
+from celeus.core.plans.table_plan import TableClaim, TablePlan, TableSettings, claims_of, table_for
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.table_pool import Mask
 from celeus.core.pools.table_pool import Table as PoolTable
@@ -44,16 +44,16 @@ from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.rounds import Rounds
-from celeus.core.session.table.allocation import Wants, allocate
+from celeus.core.session.table.allocation import ClaimNeeds, allocate
 from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, needs
-from celeus.core.session.table.table_cells import Cells, Known, TableCalibration
+from celeus.core.session.table.table_cells import Cells, TableAtDraw, TableCalibration
 from celeus.core.session.table.table_claims import ClaimState, Drawn, MeanClaim
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
 
 
-class Picking(NamedTuple):
+class PickedInterval(NamedTuple):
     """The interval of a claim where so many ``claims`` are picked, each shown at ``level``."""
 
     claims: int
@@ -118,7 +118,7 @@ class Table(JointQuestion):
             member[place, claim.cells] = True
         self._of_cell = [np.flatnonzero(cell).tolist() for cell in member.T]
         checked = plan.check is not None
-        self._wants = None if checked else Wants.of(self.cells, self.means, len(plan.metrics))
+        self._wants = None if checked else ClaimNeeds.of(self.cells, self.means, len(plan.metrics))
         self.added: list[TableClaim] = []
         self.added_after: list[int] = []
         self.folded = 0
@@ -247,7 +247,7 @@ class Table(JointQuestion):
         settled = self._settled(rounds)
         return [settled.means[place].interval_at(level) for place in places]
 
-    def pickings(self, rounds: Rounds) -> list[list[Picking]]:
+    def pickings(self, rounds: Rounds) -> list[list[PickedInterval]]:
         """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
 
         For any number of claims the interval of the next smaller one holds: it is no narrower.
@@ -257,7 +257,7 @@ class Table(JointQuestion):
         counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
         levels = [(count, shown_level(self.plan.alpha, count, betting)) for count in counts]
         return [
-            [Picking(count, level, claim.interval_at(level)) for count, level in levels]
+            [PickedInterval(count, level, claim.interval_at(level)) for count, level in levels]
             for claim in settled.means
         ]
 
@@ -345,8 +345,8 @@ class Table(JointQuestion):
         return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
 
     @property
-    def _known(self) -> Known:
-        return Known(self.proposal.left, self._calibration.fits)
+    def _known(self) -> TableAtDraw:
+        return TableAtDraw(self.proposal.left, self._calibration.fits)
 
     @property
     def q(self) -> Floats:
@@ -498,7 +498,7 @@ def check_plan(plan: TablePlan, table: PoolTable) -> None:
     equal("plan.items", plan.items, table.items)
     equal("plan.metrics", plan.metrics, table.metrics)
     equal("plan.drawable", plan.drawable, int(table.drawable.sum()))
-    wish = TableWish(check=plan.check)
+    wish = TableSettings(check=plan.check)
     due = claims_of(wish, table_for(plan.small_groups, table, plan.check))
     equal("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
 
