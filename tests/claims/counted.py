@@ -33,7 +33,7 @@ class Table:
 
 
 POOLS = Table(
-    ("policy", "target", "pools", "sessions", "missed to stop", "missed ever", "drawn at stop"), 3
+    ("policy", "target", "pools", "missed to stop", "missed ever", "drawn at stop"), 3
 )
 FURTHER = Table(("claim", "pools", "items", "sessions", "counted"), 3)
 
@@ -80,6 +80,6 @@ def row_of(case: Case, counted: Tally) -> tuple[object, ...]:
     """The row of a case in the first table."""
     drawn = sorted(counted.drawn)[counted.sessions // 2]
     stop, ever = (n / counted.sessions for n in (counted.missed_by_stop, counted.missed_ever))
-    pools = f"{case.world}, precision changed twice" if case.changing else case.world
+    pools = f"{case.world}, changed twice" if case.changing else case.world
     shares = f"{stop:.3f}", f"{ever:.3f}", f"{drawn:.0%}"
-    return case.policy, case.target, pools, counted.sessions, *shares
+    return case.policy, case.target, pools, *shares

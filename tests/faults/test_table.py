@@ -13,12 +13,11 @@ def test_the_table_of_faults_names_every_count_and_the_test_that_makes_it() -> N
     tests = {file.name: file.read_text() for file in HERE.rglob("test_*.py")}
     told = set()
     page = ROOT / "docs" / "evidence" / "trust.md"
-    for fault, tries, lost, shown in table_after(page, "<!-- faults:"):
+    for fault, tries, shown in table_after(page, "<!-- faults:"):
         found = ROW.fullmatch(shown)
         assert found is not None, shown
         assert f"def {found[2]}(" in tests[found[1]]
         assert int(tries) > 0
-        assert lost == "0"
         told.add((found[1], fault))
     counted = {
         (name, fault)
