@@ -136,8 +136,8 @@ def judge(  # noqa: PLR0913 -- one parameter an option
     check_session(session)
     cache = cache or Path(f"{session}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
-    wish = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache)
-    with _finished(), _working(wish) as working, Client(url, read_key(api_key_file)) as client:
+    options = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache)
+    with _finished(), _working(options) as working, Client(url, read_key(api_key_file)) as client:
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
         readability = Readability(show)
@@ -145,7 +145,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
         done = judge_session(judged, working.judge, *parts)
         counts = f"{done.labels} labels now, {done.unjudgeable} of them unjudgeable"
         typer.echo(
-            f"{session}: {wish.name} is the truth here; {counts}; {where(judged)}"
+            f"{session}: {options.name} is the truth here; {counts}; {where(judged)}"
             f"({done.state}){working.bill()}"
         )
 
@@ -179,9 +179,9 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         raise InvalidValue(f"{out} cannot be written: {why}", field="out")
     cache = cache or out.with_name(f"{out.name}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
-    wish = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache, soft=True)
+    options = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache, soft=True)
     rows = read_pool(pool)
-    with _finished(), _working(wish) as working:
+    with _finished(), _working(options) as working:
         for row in rows:
             working.check(row.case)
         readability = Readability(lambda _: None)
@@ -194,7 +194,7 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         done = guessed(rows, opinions(rows, opinion_of, concurrency, working.end))
         write_pool(out, done.lines)
         typer.echo(
-            f"{out}: guesses of {wish.name} on {len(rows)} items, {done.soft} soft, {done.hard}"
+            f"{out}: guesses of {options.name} on {len(rows)} items, {done.soft} soft, {done.hard}"
             f" hard, {done.untold} without a verdict; mean guess {done.mean:.3f}{working.bill()}"
         )
 
@@ -268,7 +268,7 @@ def _finished() -> Iterator[None]:
 
 
 @contextmanager
-def _working(wish: JudgeOptions) -> Iterator[Worker]:
+def _working(options: JudgeOptions) -> Iterator[Worker]:
     """The judge that is wished for, until the end."""
     from celeus.judges.cases import Model
     from celeus.judges.endpoint import Endpoint, Prices, key_of
@@ -276,31 +276,31 @@ def _working(wish: JudgeOptions) -> Iterator[Worker]:
     from celeus.judges.rubrics import read_rubric
     from celeus.judges.verdicts import Verdicts
 
-    prices = Prices(*wish.prices)
+    prices = Prices(*options.prices)
     with ExitStack() as stack:
-        if wish.program is not None:
-            if wish.rubric is not None or wish.model is not None or any(wish.prices):
+        if options.program is not None:
+            if options.rubric is not None or options.model is not None or any(options.prices):
                 rule = "--program takes neither --rubric nor --model, and has no price"
                 raise InvalidValue(rule, field="program")
-            verdicts = stack.enter_context(Verdicts(wish.cache))
-            program = stack.enter_context(Program(wish.program, verdicts))
+            verdicts = stack.enter_context(Verdicts(options.cache))
+            program = stack.enter_context(Program(options.program, verdicts))
             yield Worker(program, lambda _: None, None, verdicts)
             return
-        if wish.rubric is None or wish.model is None:
+        if options.rubric is None or options.model is None:
             raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
-        rubric, key = read_rubric(wish.rubric), key_of(wish.key_env)
-        if wish.soft and rubric.alike is not None:
+        rubric, key = read_rubric(options.rubric), key_of(options.key_env)
+        if options.soft and rubric.alike is not None:
             first, other = rubric.alike
             raise InvalidValue(
-                f"{wish.rubric}: the verdicts {first!r} and {other!r} may share their first token,"
-                " whose probability is the guess: rename one so that they begin differently, or of"
-                " a scale of numbers take those of one digit; celeus judge takes them as they are",
+                f"{options.rubric}: the verdicts {first!r} and {other!r} may share their first"
+                " token, whose probability is the guess: rename one so that they begin differently, or"
+                " of a scale of numbers take those of one digit; celeus judge takes them as they are",
                 field="rubric",
             )
-        if key is None and wish.base_url == OPENAI:
-            raise InvalidValue(f"there is no key in {wish.key_env}: set it", field="key_env")
-        endpoint = Endpoint(wish.base_url, key, wish.model, prices, key_env=wish.key_env)
+        if key is None and options.base_url == OPENAI:
+            raise InvalidValue(f"there is no key in {options.key_env}: set it", field="key_env")
+        endpoint = Endpoint(options.base_url, key, options.model, prices, key_env=options.key_env)
         stack.enter_context(endpoint)
-        verdicts = stack.enter_context(Verdicts(wish.cache))
+        verdicts = stack.enter_context(Verdicts(options.cache))
         model = Model(endpoint, rubric, verdicts)
         yield Worker(model, model.shown, endpoint, verdicts)

@@ -214,7 +214,7 @@ def _simulate_table(  # noqa: PLR0913 -- one parameter an option
 
     table, losses = read_table(shared.file, shared.lower, shared.upper)
     names = [metric.name for metric in table.metrics]
-    wish = TableSettings(
+    settings = TableSettings(
         alpha=shared.alpha,
         account=account,  # type: ignore[arg-type]  # the plan checks both
         precision=dict.fromkeys(names, PRECISION if precision is None else precision),
@@ -224,8 +224,8 @@ def _simulate_table(  # noqa: PLR0913 -- one parameter an option
         beta=beta,
     )
     ahead = shared.ahead
-    claims = [judge_table(table, losses, wish, seed, ahead=ahead) for seed in shared.seeds()]
-    return TableReport(str(shared.file), table, losses, wish, shared.seed, claims, ahead)
+    claims = [judge_table(table, losses, settings, seed, ahead=ahead) for seed in shared.seeds()]
+    return TableReport(str(shared.file), table, losses, settings, shared.seed, claims, ahead)
 
 
 def _simulate_mean(shared: SimulationOptions, policy: "Policy", claim: "Claim") -> "Report":

@@ -141,7 +141,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     precision = {None: claim.precision} | dict(table.precision)
     questions = [*table.questions, *((None, question) for question in claim.questions)]
     beta = asked.get("beta")
-    wish = TableSettings(
+    settings = TableSettings(
         alpha=claim.alpha,
         account=table.account,
         precision=_by_metric(precision, names),
@@ -156,7 +156,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
         fixed=claim.fixed,
         check=check,
     )
-    return plan_table(wish, rows, pool.digest, commitment)
+    return plan_table(settings, rows, pool.digest, commitment)
 
 
 def _by_metric(

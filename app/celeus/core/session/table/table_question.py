@@ -498,8 +498,8 @@ def check_plan(plan: TablePlan, table: PoolTable) -> None:
     equal("plan.items", plan.items, table.items)
     equal("plan.metrics", plan.metrics, table.metrics)
     equal("plan.drawable", plan.drawable, int(table.drawable.sum()))
-    wish = TableSettings(check=plan.check)
-    due = claims_of(wish, table_for(plan.small_groups, table, plan.check))
+    settings = TableSettings(check=plan.check)
+    due = claims_of(settings, table_for(plan.small_groups, table, plan.check))
     equal("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
 
 
