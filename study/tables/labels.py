@@ -18,7 +18,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import Strata, strata_of
 from celeus.core.session.session import judge_rounds
 from celeus.errors import UnreachablePrecision
-from celeus.simulation.sessions import Truth, opened, seed_of, simulate, strata_means, strata_q
+from celeus.simulation.sessions import Truth, opened, seed_of, simulate, strata_means
 from study.engine.checks import data_folder
 from study.engine.figure import COLOURS, panels
 from study.engine.markdown import Columns, table
@@ -101,7 +101,7 @@ def normal_labels(truth: Truth, target: Target, precision: float, seed: bytes) -
     # The surrogates of a draw are those before its loss is folded.
     information, means = 0.0, strata_means(state)
     for draw in judge_rounds(state, truth.loss_of, past_stop=True):
-        information += 1.0 / max(losses.variance(means, strata_q(draw)), LEAST_VARIANCE)
+        information += 1.0 / max(losses.variance(means, draw.q_by_stratum), LEAST_VARIANCE)
         if information >= 1.0 / room:
             break
         losses.take(draw.item)

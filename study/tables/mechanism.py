@@ -37,7 +37,6 @@ from celeus.simulation.sessions import (
     oracle_scores,
     seed_of,
     strata_means,
-    strata_q,
 )
 from study.engine.figure import COLOURS, panels
 from study.engine.markdown import Columns, table
@@ -194,7 +193,7 @@ def stratified_session(truth: Truth, seed: bytes, after: Sequence[int]) -> list[
         mean = float(share @ surrogates())
         if draw.round in after:
             mask = state.question.proposal.drawn_in == 0
-            q = np.where(mask, strata_q(state.propose())[code], 0.0)
+            q = np.where(mask, state.propose().q_by_stratum[code], 0.0)
             surrogate = surrogates()[code]
             plug_in = float(np.where(mask, surrogate, truth.loss).mean())
             coming = next_draw(q, truth.loss, surrogate, plug_in)

@@ -293,8 +293,9 @@ def _working(options: JudgeOptions) -> Iterator[Worker]:
             first, other = rubric.alike
             raise InvalidValue(
                 f"{options.rubric}: the verdicts {first!r} and {other!r} may share their first"
-                " token, whose probability is the guess: rename one so that they begin differently, or"
-                " of a scale of numbers take those of one digit; celeus judge takes them as they are",
+                " token, whose probability is the guess: rename one so that they begin"
+                " differently, or of a scale of numbers take those of one digit; celeus judge"
+                " takes them as they are",
                 field="rubric",
             )
         if key is None and options.base_url == OPENAI:

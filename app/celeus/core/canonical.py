@@ -12,6 +12,7 @@ Python's own functions where those agree with the scheme, and all else is left t
 A float and an int of the same value have the same spelling, as they have in JSON.
 """
 
+import hashlib
 import math
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -32,6 +33,11 @@ def canonical_json(value: Any) -> bytes:  # noqa: ANN401 -- JSON
     except (TypeError, UnicodeEncodeError):
         # Lone surrogates, or names that are no texts: it says what is wrong.
         return rfc8785.dumps(value)
+
+
+def digest_of(value: Any) -> str:  # noqa: ANN401 -- JSON
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
 def _spelled(value: Any) -> str:  # noqa: ANN401 -- JSON

@@ -29,6 +29,13 @@ class Draw:
     seen: int
     strata_q: NDArray[np.float64] | None = None
 
+    @property
+    def q_by_stratum(self) -> NDArray[np.float64]:
+        """The probability of a single item in every stratum; TypeError without strata."""
+        if self.strata_q is None:
+            raise TypeError(self)
+        return self.strata_q
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:

@@ -1,6 +1,5 @@
 """Certify a score, or compare two systems, in this process: one call, a file, and no server."""
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from typing import Any, Literal
 from celeus.client.blocking import Session
 from celeus.client.fingerprint import LOG, check_resume, counted, taken_up
 from celeus.client.label_loop import Turn, check_concurrency, finite
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import digest_of
 from celeus.core.interval import Interval
 from celeus.core.plans.judge_check import JudgeCheck, positive_loss
 from celeus.core.plans.plan import Claim
@@ -430,7 +429,7 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
     asked: list[Any] = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
     if request.table is not None:
         asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
-    name = hashlib.sha256(canonical_json(asked)).hexdigest()[:16]
+    name = digest_of(asked)[:16]
     try:
         FOLDER.mkdir(exist_ok=True)
     except OSError as error:

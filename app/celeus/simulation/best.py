@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates
 from celeus.core.session.session import Session, judge_rounds
-from celeus.simulation.report import label_rows, labels_of, table_of
+from celeus.simulation.report import RunsReport, label_rows, table_of
 
 Floats = NDArray[np.float64]
 Stop = Literal["decided", "exhausted", "budget"]
@@ -95,7 +95,7 @@ def plan_for(
 
 
 @dataclass(frozen=True, slots=True)
-class BestReport:
+class BestReport(RunsReport):
     """Sessions on one file that differ by their seeds; ``lower`` and ``upper`` are its scale."""
 
     file: str
@@ -121,11 +121,6 @@ class BestReport:
         return [self.lower + (self.upper - self.lower) * risk for risk in unit]
 
     @property
-    def labels(self) -> dict[str, float]:
-        """Labels to the stop over all sessions."""
-        return labels_of([run.labels for run in self.runs])
-
-    @property
     def decided(self) -> int:
         """Sessions that ended with one system."""
         return sum(run.stopped == "decided" for run in self.runs)
@@ -140,11 +135,6 @@ class BestReport:
     def wrong(self) -> int:
         """Sessions that lost every one of the best."""
         return sum(run.wrong for run in self.runs)
-
-    @property
-    def seconds_per_round(self) -> float:
-        """Median over the sessions of the time of a proposal and a fold."""
-        return float(np.median([run.seconds / run.labels for run in self.runs]))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; all but the seconds are the same for the same file, options and seed."""
@@ -167,10 +157,7 @@ class BestReport:
             "standing": self.standing,
             "wrong": self.wrong,
             "seconds_per_round": self.seconds_per_round,
-            "sessions": [
-                {name: value for name, value in asdict(run).items() if name != "seconds"}
-                for run in self.runs
-            ],
+            "sessions": self.sessions,
         }
 
     def to_table(self) -> Table:

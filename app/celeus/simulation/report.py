@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any, ClassVar, Protocol, get_args
 
 import numpy as np
 from rich.table import Table
@@ -44,8 +44,47 @@ def table_of(title: str, rows: Iterable[tuple[str, str]], seconds: float) -> Tab
     return table
 
 
+class TimedRun(Protocol):
+    """One simulated session: its labels to the stop, and the processor's seconds."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def labels(self) -> int:
+        """Labels up to the stop."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the processor for all proposals and folds."""
+
+
+class RunsReport:
+    """The figures that reports on simulated sessions of every kind share."""
+
+    __slots__ = ()
+    runs: Sequence[TimedRun]
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """Labels to the stop over all sessions."""
+        return labels_of([run.labels for run in self.runs])
+
+    @property
+    def seconds_per_round(self) -> float:
+        """Median over the sessions of the time of a proposal and a fold."""
+        return float(np.median([run.seconds / run.labels for run in self.runs]))
+
+    @property
+    def sessions(self) -> list[dict[str, Any]]:
+        """Every session as plain values, but for its seconds."""
+        return [
+            {name: value for name, value in asdict(run).items() if name != "seconds"}
+            for run in self.runs
+        ]
+
+
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(RunsReport):
     """Sessions on one pool with one policy and one claim, differing by their seeds only."""
 
     file: str
@@ -63,11 +102,6 @@ class Report:
         An interval for the population holds it too, unless the interval for the pool has failed.
         """
         return self.truth.risk
-
-    @property
-    def labels(self) -> dict[str, float]:
-        """Labels to the stop over all sessions."""
-        return labels_of([run.labels for run in self.runs])
 
     @property
     def missed(self) -> int:
@@ -134,11 +168,6 @@ class Report:
             for index, question in enumerate(self.claim.questions)
         ]
 
-    @property
-    def seconds_per_round(self) -> float:
-        """Median over the sessions of the time of a proposal and a fold."""
-        return float(np.median([run.seconds / run.labels for run in self.runs]))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain values; all but the seconds are the same for the same file, options and seed."""
         return {
@@ -164,10 +193,7 @@ class Report:
             "missed": self.missed,
             "wrong": self.wrong,
             "seconds_per_round": self.seconds_per_round,
-            "sessions": [
-                {name: value for name, value in asdict(run).items() if name != "seconds"}
-                for run in self.runs
-            ],
+            "sessions": self.sessions,
         }
 
     def to_table(self) -> Table:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Answer, Comparison
@@ -204,10 +203,3 @@ def strata_means(state: Session[Mean]) -> Floats:
     if not isinstance(predictor, CalibratedPredictor):
         raise TypeError(predictor)
     return predictor.fit.mean.copy()
-
-
-def strata_q(draw: Draw) -> Floats:
-    """The probabilities of the strata at a draw by strata, shape [K]."""
-    if draw.strata_q is None:
-        raise TypeError(draw)
-    return draw.strata_q

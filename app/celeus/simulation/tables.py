@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, judge_rounds
 from celeus.core.session.table.table_claims import MeanClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
-from celeus.simulation.report import labels_of
+from celeus.simulation.report import RunsReport, labels_of
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ def ever_lost(claim: MeanClaim, risk: float) -> bool:
 def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     table: Table,
     losses: Floats,
-    wish: TableSettings,
+    settings: TableSettings,
     seed: bytes,
     *,
     ahead: int = 1,
@@ -84,7 +84,7 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
 
     ``past`` goes on after that until nothing is left.
     """
-    plan = plan_table(wish, table, "simulated", commitment(seed))
+    plan = plan_table(settings, table, "simulated", commitment(seed))
     began = time.process_time()
     session = Session.of(TableQuestion(plan, table, seed), seed)
     for _ in judge_rounds(
@@ -109,13 +109,13 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
 
 
 @dataclass(frozen=True, slots=True)
-class TableReport:
+class TableReport(RunsReport):
     """Sessions on one file that differ by their seeds."""
 
     file: str
     table: Table
     losses: Floats
-    wish: TableSettings
+    settings: TableSettings
     seed: int
     runs: Sequence[TableRun]
     ahead: int = 1
@@ -123,17 +123,7 @@ class TableReport:
     @property
     def plan(self) -> TablePlan:
         """The plan that the sessions share but for their seeds."""
-        return plan_table(self.wish, self.table, "simulated", "")
-
-    @property
-    def labels(self) -> dict[str, float]:
-        """Labels to the stop over all sessions."""
-        return labels_of([run.labels for run in self.runs])
-
-    @property
-    def seconds_per_round(self) -> float:
-        """Median over the sessions of the time of a proposal and a fold."""
-        return float(np.median([run.seconds / run.labels for run in self.runs]))
+        return plan_table(self.settings, self.table, "simulated", "")
 
     @property
     def claims(self) -> list[dict[str, Any]]:
@@ -172,20 +162,17 @@ class TableReport:
             "items": self.table.items,
             "known": self.table.items - int(self.table.drawable.sum()),
             "method_version": METHOD_VERSION,
-            "alpha": self.wish.alpha,
-            "account": self.wish.account,
-            "small_groups": self.wish.small_groups,
-            "budget": self.wish.budget,
+            "alpha": self.settings.alpha,
+            "account": self.settings.account,
+            "small_groups": self.settings.small_groups,
+            "budget": self.settings.budget,
             "seed": self.seed,
             "ahead": self.ahead,
             "runs": len(self.runs),
             "labels": self.labels,
             "claims": self.claims,
             "seconds_per_round": self.seconds_per_round,
-            "sessions": [
-                {name: value for name, value in asdict(run).items() if name != "seconds"}
-                for run in self.runs
-            ],
+            "sessions": self.sessions,
         }
 
     def to_table(self) -> Printed:

@@ -4,7 +4,6 @@ Nothing here asks whether the claim is true, only whether the document is one th
 have led to. ``verify`` asks the rest.
 """
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Range
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import digest_of
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.parsing import numbers
 from celeus.core.certificate.recording import FoldRecord
@@ -74,7 +73,7 @@ def _check_score(
 
 def header_digest(header: Mapping[str, Any]) -> str:
     """The digest of the pool with this header."""
-    return hashlib.sha256(canonical_json(dict(header))).hexdigest()
+    return digest_of(dict(header))
 
 
 def plan_of(value: object, header: PoolHeader) -> AnyPlan:

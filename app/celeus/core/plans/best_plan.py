@@ -1,11 +1,10 @@
 """The plan of a session that seeks the best of k systems, fixed before its first draw."""
 
-import hashlib
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Annotated, ClassVar
 
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import digest_of
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain, only
 from celeus.core.plans.claim import Claim
@@ -88,7 +87,7 @@ class BestPlan(Plain):
     @property
     def digest(self) -> str:
         """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
-        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
+        return digest_of(self.to_dict())
 
 
 def require_difference(items: int, known: int, field: str) -> None:

@@ -1,13 +1,12 @@
 """The plan: all choices that validity depends on, fixed before the first draw."""
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import digest_of
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain
 from celeus.core.plans.claim import (
@@ -193,7 +192,7 @@ class Plan(Plain):
     @property
     def digest(self) -> str:
         """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
-        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
+        return digest_of(self.to_dict())
 
 
 def lattice_steps(plan: Plan, precision: float | None) -> int:

@@ -8,7 +8,6 @@ evidence is kept for claims picked after looking, and for all answers yes at onc
 (docs/evidence/method.md#19-the-account-of-alpha).
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import digest_of
 from celeus.core.ledger import Addition
 from celeus.core.plain import Count, Plain, Probability, only
 from celeus.core.plans.claim import Claim, PoolFacts
@@ -272,7 +271,7 @@ class TablePlan(Plain):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
-        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
+        return digest_of(self.to_dict())
 
     def of(self, claim: TableClaim) -> Plan:
         """Return the plan of an ordinary session about this claim alone, with its own rounds."""
@@ -296,24 +295,26 @@ class TablePlan(Plain):
         return plan
 
 
-def plan_table(wish: TableSettings, table: Table, pool_digest: str, commitment: str) -> TablePlan:
+def plan_table(
+    settings: TableSettings, table: Table, pool_digest: str, commitment: str
+) -> TablePlan:
     """Return the plan for a table's claims.
 
     Raises InvalidValue for values outside their ranges, and NothingToJudge if every loss is known.
     """
-    check = wish.check
+    check = settings.check
     names = [metric.name for metric in (table.metrics if check is None else check.metrics)]
     for field_, given in (
-        ("precision", wish.precision),
-        ("group_precision", wish.group_precision),
-        ("questions", wish.questions),
-        ("group_questions", wish.group_questions),
+        ("precision", settings.precision),
+        ("group_precision", settings.group_precision),
+        ("questions", settings.questions),
+        ("group_questions", settings.group_questions),
     ):
         for name in given:
             rule = "those of metrics: " + ", ".join(names)
             require(field_, rule, name, holds=name in names)
     rule = "0 in a session whose claims stay as they are"
-    require("reserve", rule, wish.reserve, holds=not (wish.fixed and wish.reserve))
+    require("reserve", rule, settings.reserve, holds=not (settings.fixed and settings.reserve))
     drawable = int(table.drawable.sum())
     if not drawable:
         raise NothingToJudge(
@@ -322,23 +323,23 @@ def plan_table(wish: TableSettings, table: Table, pool_digest: str, commitment: 
             rule="an item with a loss that is not known",
             value=table.items,
         )
-    seen = table_for(wish.small_groups, table, check)
+    seen = table_for(settings.small_groups, table, check)
     seen.check_atoms()
-    claims = _levelled(wish, claims_of(wish, seen))
+    claims = _levelled(settings, claims_of(settings, seen))
     plan = TablePlan(
         pool_digest=pool_digest,
         items=table.items,
         drawable=drawable,
         metrics=table.metrics,
         claims=claims,
-        alpha=wish.alpha,
-        account=wish.account,
-        small_groups=wish.small_groups,
-        budget=drawable if wish.budget is None else wish.budget,
+        alpha=settings.alpha,
+        account=settings.account,
+        small_groups=settings.small_groups,
+        budget=drawable if settings.budget is None else settings.budget,
         commitment=commitment,
-        beta=wish.beta,
-        reserve=wish.reserve,
-        fixed=wish.fixed,
+        beta=settings.beta,
+        reserve=settings.reserve,
+        fixed=settings.fixed,
         check=check,
     )
     for claim in plan.claims:
@@ -358,9 +359,9 @@ def table_for(small_groups: SmallGroups, table: Table, check: JudgeCheck | None 
     return informed(check, table).merged(check.column)
 
 
-def claims_of(wish: TableSettings, table: Table) -> list[TableClaim]:
+def claims_of(settings: TableSettings, table: Table) -> list[TableClaim]:
     """Return the claims about a table made by ``table_for``, without their levels."""
-    check = wish.check
+    check = settings.check
     parts: list[tuple[str | None, str | None, Mask]]
     parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
     parts += [
@@ -381,8 +382,8 @@ def claims_of(wish: TableSettings, table: Table) -> list[TableClaim]:
             known = known[~np.isnan(known)]
             scale = table.metrics[judged].scale
             overall = name is None
-            precision = wish.precision if overall else wish.group_precision
-            questions = wish.questions if overall else wish.group_questions
+            precision = settings.precision if overall else settings.group_precision
+            questions = settings.questions if overall else settings.group_questions
             whole = not overall and items < LEAST_GROUP and check is None
             claims.append(
                 TableClaim(
@@ -401,17 +402,17 @@ def claims_of(wish: TableSettings, table: Table) -> list[TableClaim]:
     return claims
 
 
-def _levelled(wish: TableSettings, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
+def _levelled(settings: TableSettings, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
     betting = [claim for claim in claims if not claim.whole]
-    levels = wish.levels
+    levels = settings.levels
     if levels is None:
         overall = sum(claim.column is None for claim in betting)
         groups = len(betting) - overall
         share = OVERALL_SHARE if groups else 1.0
-        together = wish.account == "together"
-        spent = wish.alpha - wish.reserve
+        together = settings.account == "together"
+        spent = settings.alpha - settings.reserve
         levels = [
-            wish.alpha
+            settings.alpha
             if not together
             else spent * (share / overall if claim.column is None else (1.0 - share) / groups)
             for claim in betting

@@ -42,7 +42,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import canonical_json, digest_of
 from celeus.core.plain import Count, Digest, Plain
 from celeus.core.pools.loss_bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
@@ -173,7 +173,7 @@ class Pool:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the header in hexadecimal; equal digests mean equal pools."""
-        return hashlib.sha256(canonical_json(self.header())).hexdigest()
+        return digest_of(self.header())
 
     @property
     def statements(self) -> PoolStatements:

@@ -50,7 +50,7 @@ from celeus.core.pools.strata import NOWHERE
 from celeus.core.pools.table_pool import Mask, Table
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.table.table_cells import Cells, TableAtDraw
-from celeus.core.session.table.table_claims import ClaimState, strata_q
+from celeus.core.session.table.table_claims import ClaimState
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -339,7 +339,7 @@ class RatioClaim(ClaimState):
         """Fix the bets on a draw that falls into the claim."""
         self._known = known
         left, items = known.left[self.cells], self.plan.items
-        q = strata_q(draw)[self.cells]
+        q = draw.q_by_stratum[self.cells]
         q = np.asarray(q / float(left @ q))
         expected, part = self._expected(known), self._live
         rest = left @ expected

@@ -125,7 +125,7 @@ class ClaimPredictor(Predictor):
     def among(self, draw: Draw, known: TableAtDraw) -> Draw:
         """The next draw with its probabilities among the claim's cells."""
         self._known = known
-        q = strata_q(draw)
+        q = draw.q_by_stratum
         if self._where.size == q.size:
             return draw
         q = q[self._where]
@@ -150,7 +150,7 @@ class ClaimPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw; the table counts its item."""
-        left, fit, q = self.left, self.fit, strata_q(draw)
+        left, fit, q = self.left, self.fit, draw.q_by_stratum
         mean = float(self._known.fits.mean[self._metric, self._code[draw.item]])
         return Expectation(
             surrogate=self._plan.lower + self._plan.scale.width * mean,
@@ -177,13 +177,6 @@ class ClaimPredictor(Predictor):
 
     def learn(self, label: Label, loss: float) -> None:
         """Nothing to do: the table fits anew, once for all claims."""
-
-
-def strata_q(draw: Draw) -> Floats:
-    """The probability of a single item of every cell at a draw."""
-    if draw.strata_q is None:
-        raise TypeError(draw)
-    return draw.strata_q
 
 
 class WholeSequence(PoolRiskSequence):
