@@ -32,9 +32,7 @@ class Table:
         return line.split(" | ")[: self.named]
 
 
-POOLS = Table(
-    ("policy", "target", "pools", "missed to stop", "missed ever", "drawn at stop"), 3
-)
+POOLS = Table(("policy", "target", "pools", "missed to stop", "missed ever", "drawn at stop"), 3)
 FURTHER = Table(("claim", "pools", "items", "sessions", "counted"), 3)
 
 
