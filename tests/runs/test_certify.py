@@ -16,7 +16,7 @@ import pytest
 
 import celeus
 from celeus.client.fingerprint import fingerprint
-from celeus.client.label_loop import Turns
+from celeus.client.label_loop import HeldTurns
 from celeus.client.results import Item, Label
 from celeus.core.certificate.verify import verify
 from celeus.runs.local import session_of
@@ -723,7 +723,7 @@ def test_what_several_metrics_cannot_have_is_refused(
 def test_items_are_told_one_by_one_while_others_stay_in_work() -> None:
     items, losses = exam()
     session = celeus.certify(items, None, precision=0.3)
-    turns, told = Turns(session.id, "runner", 4), 0
+    turns, told = HeldTurns(session.id, "runner", 4), 0
     working: list[celeus.Turn] = []
     while fresh := session.client.run(turns.roll(lambda: True)):
         working += fresh

@@ -36,7 +36,7 @@ from celeus.client.exchange import (
     post,
 )
 from celeus.client.fingerprint import check_resume, fingerprint
-from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
+from celeus.client.label_loop import HeldTurns, JudgeResult, Seen, Turn, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.reading import read
 from celeus.client.results import (
@@ -305,7 +305,7 @@ class AsyncSession:
         sent then.
         """
         with self._names.use(worker) as name:
-            turns = Turns(self.id, name, wait_paused=wait_paused)
+            turns = HeldTurns(self.id, name, wait_paused=wait_paused)
             async with aclosing(held(self.client, turns)) as batches:
                 async for batch in batches:
                     yield batch[0]
@@ -458,7 +458,7 @@ class AsyncSession:
             return await self._let_judge(workers, verdict)
 
     async def _let_judge(
-        self, workers: list[Turns], verdict: Callable[[Any], object]
+        self, workers: list[HeldTurns], verdict: Callable[[Any], object]
     ) -> JudgeResult:
         return await judge_together(self.client, workers, verdict)
 

@@ -33,7 +33,7 @@ from celeus.client.exchange import (
     post,
 )
 from celeus.client.fingerprint import check_resume, fingerprint
-from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
+from celeus.client.label_loop import HeldTurns, JudgeResult, Seen, Turn, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.reading import read
 from celeus.client.results import (
@@ -301,7 +301,7 @@ class Session:
         sent then.
         """
         with self._names.use(worker) as name:
-            turns = Turns(self.id, name, wait_paused=wait_paused)
+            turns = HeldTurns(self.id, name, wait_paused=wait_paused)
             with closing(held(self.client, turns)) as batches:
                 for batch in batches:
                     yield batch[0]
@@ -456,5 +456,5 @@ class Session:
             workers = workers_of(self.id, name, concurrency, size, seen)
             return self._let_judge(workers, verdict)
 
-    def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+    def _let_judge(self, workers: list[HeldTurns], verdict: Callable[[Any], object]) -> JudgeResult:
         return judge_together(self.client, workers, verdict)

@@ -409,7 +409,7 @@ class Turn:
         return f"Turn(round={self.round}, id={self.id!r}, said={self.said!r})"
 
 
-class Turns:
+class HeldTurns:
     """The items that one worker of a session holds: up to ``size`` at once, by default one.
 
     Judgements are sent together by `step`, or each when it is made by `roll`. With ``leaving`` set
@@ -609,11 +609,11 @@ class Turns:
 
 def workers_of(
     session: str, name: str, concurrency: int, size: int | None, seen: Seen | None
-) -> list[Turns]:
+) -> list[HeldTurns]:
     """Return one worker for each judge, with numbered names."""
     check_concurrency(concurrency)
     return [
-        Turns(session, f"{name}-{number}", size, lease=LEASE_SECONDS, seen=seen)
+        HeldTurns(session, f"{name}-{number}", size, lease=LEASE_SECONDS, seen=seen)
         for number in range(1, concurrency + 1)
     ]
 
@@ -627,7 +627,7 @@ def check_concurrency(concurrency: int) -> None:
         )
 
 
-def total(workers: Sequence[Turns]) -> JudgeResult:
+def total(workers: Sequence[HeldTurns]) -> JudgeResult:
     """Return the sum of what several workers did."""
     states = [worker.state for worker in workers]
     return JudgeResult(

@@ -15,9 +15,9 @@ from celeus.client.label_loop import (
     LEASE_SECONDS,
     STOPPED,
     CallTimes,
+    HeldTurns,
     JudgeResult,
     Turn,
-    Turns,
     total,
 )
 from celeus.client.worker_names import WorkerName
@@ -48,7 +48,7 @@ class WorkerNames:
 
 
 async def held(
-    client: "AsyncClient", turns: Turns, lock: asyncio.Lock | None = None
+    client: "AsyncClient", turns: HeldTurns, lock: asyncio.Lock | None = None
 ) -> AsyncGenerator[list[Turn], None]:
     """Yield what a worker holds until nothing more is asked for; send the last judgements."""
     lock = lock or asyncio.Lock()
@@ -70,7 +70,7 @@ async def held(
 
 
 async def _judge(
-    turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+    turns: HeldTurns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
 ) -> None:
     """Have what a worker holds judged: each draw of several runs until one settles it."""
     while batch:
@@ -82,7 +82,7 @@ async def _judge(
 
 async def judge_together(
     client: "AsyncClient",
-    workers: list[Turns],
+    workers: list[HeldTurns],
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
@@ -97,7 +97,7 @@ async def judge_together(
     locks = [asyncio.Lock() for _ in workers]
     times = CallTimes()
 
-    async def work(turns: Turns, lock: asyncio.Lock) -> None:
+    async def work(turns: HeldTurns, lock: asyncio.Lock) -> None:
         async with aclosing(held(client, turns, lock)) as batches:
             async for batch in batches:
                 await _judge(turns, batch, verdict, times)
@@ -125,7 +125,7 @@ async def judge_together(
     return total(workers)
 
 
-async def _stopped(under_way: dict[asyncio.Task[None], Turns], times: CallTimes) -> None:
+async def _stopped(under_way: dict[asyncio.Task[None], HeldTurns], times: CallTimes) -> None:
     """Wait until the session has stopped, and cancel the calls that hang then."""
     going_on = set(under_way)
     while going_on:

@@ -18,9 +18,9 @@ from celeus.client.label_loop import (
     LEASE_SECONDS,
     STOPPED,
     CallTimes,
+    HeldTurns,
     JudgeResult,
     Turn,
-    Turns,
     total,
 )
 from celeus.client.worker_names import WorkerName
@@ -49,7 +49,7 @@ class WorkerNames:
 
 
 def held(
-    client: "Client", turns: Turns, lock: "threading.Lock | None" = None
+    client: "Client", turns: HeldTurns, lock: "threading.Lock | None" = None
 ) -> Generator[list[Turn], None, None]:
     """Yield what a worker holds until nothing more is asked for; send the last judgements."""
     lock = lock or threading.Lock()
@@ -71,7 +71,7 @@ def held(
 
 
 def _judge(
-    turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+    turns: HeldTurns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
 ) -> None:
     """Have what a worker holds judged: each draw of several runs until one settles it."""
     while batch:
@@ -82,7 +82,7 @@ def _judge(
 
 def judge_together(
     client: "Client",
-    workers: list[Turns],
+    workers: list[HeldTurns],
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
@@ -97,7 +97,7 @@ def judge_together(
     locks = [threading.Lock() for _ in workers]
     stop, times = Event(), CallTimes()
 
-    def work(turns: Turns, lock: threading.Lock) -> None:
+    def work(turns: HeldTurns, lock: threading.Lock) -> None:
         with closing(held(client, turns, lock)) as batches:
             while not stop.is_set() and (batch := next(batches, None)):
                 # It may have come when nobody waited for it any more
@@ -136,8 +136,8 @@ def _settled(verdict: object) -> object:
 
 
 def _work_in_threads(
-    workers: dict[Turns, threading.Lock],
-    work: Callable[[Turns, threading.Lock], None],
+    workers: dict[HeldTurns, threading.Lock],
+    work: Callable[[HeldTurns, threading.Lock], None],
     stop: Event,
     times: CallTimes,
 ) -> None:
@@ -191,7 +191,7 @@ def started(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN4
     return future
 
 
-def _renew(client: "Client", turns: Turns, lock: threading.Lock) -> None:
+def _renew(client: "Client", turns: HeldTurns, lock: threading.Lock) -> None:
     """Renew what a worker holds, unless it sends judgements now, which renews as well."""
     if lock.acquire(blocking=False):
         try:

@@ -31,8 +31,8 @@ from celeus.client.label_loop import (
     MOST_HELD,
     NO_TASK,
     NONE_LEFT,
+    HeldTurns,
     Turn,
-    Turns,
 )
 from celeus.client.reading import read
 from celeus.client.results import Entry, Status
@@ -60,7 +60,7 @@ THESE_ANSWERS = (
 """Logged before the first sample is run."""
 ONE_MODEL = "a session is of one model: open one for each"
 
-_SERVED: ContextVar[Turns] = ContextVar("served")
+_SERVED: ContextVar[HeldTurns] = ContextVar("served")
 """The turns that serve the run under way; not set in a run that is just beginning."""
 _log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Side:
     options: Options
     model: str | None = None
     queue: list[Sample] = field(default_factory=list)
-    served: Turns | None = None
+    served: HeldTurns | None = None
     runner: "asyncio.Task[Any] | None" = None
 
     def verdict(self, sample: EvalSample) -> float | str | None:
@@ -159,7 +159,7 @@ class LiveSession:
         self._failed: list[Drawn] = []
         self._lock = threading.Lock()
         self._asking = anyio.Lock()
-        self._turns = Turns(session.id, worker, hold, lease=LEASE_SECONDS)
+        self._turns = HeldTurns(session.id, worker, hold, lease=LEASE_SECONDS)
         self._begun = False
 
     @property
@@ -301,7 +301,7 @@ class LiveSession:
         with self._lock:
             self.session.client.run(self._turns.beat())
 
-    def serves(self, turns: Turns) -> bool:
+    def serves(self, turns: HeldTurns) -> bool:
         """Return True if a run served from these turns is under way."""
         ended = any(side.runner is not None and side.runner.done() for side in self.sides)
         return turns is self._turns and not ended
@@ -317,7 +317,7 @@ class LiveSession:
             models = [task_side.model or str(get_model()) for task_side in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status
-            self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
+            self._turns = HeldTurns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
             self._drawn, self._rounds, self._failed = {}, {}, []
             for task_side in self.sides:
@@ -389,7 +389,7 @@ def epochs_refused() -> InvalidValue:
     return refused("an item is judged once: run the task with one epoch", "epochs")
 
 
-def _keep_alive(live: LiveSession, turns: Turns) -> None:
+def _keep_alive(live: LiveSession, turns: HeldTurns) -> None:
     """Renew what a run holds while its samples take long, as long as there is such a run."""
     lease, known = min(LEASE_SECONDS, live.status.lease_seconds), weakref.ref(live)
 

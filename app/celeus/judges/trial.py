@@ -26,9 +26,9 @@ from celeus.client.label_loop import (
     NONE_LEFT,
     STOPPED,
     CallTimes,
+    HeldTurns,
     JudgeResult,
     Turn,
-    Turns,
     total,
 )
 from celeus.client.threads import last, started
@@ -122,7 +122,7 @@ def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
     not recorded. ``ended`` is called at the end, so that nobody waits for another try.
     """
     name = WorkerName(session.id)
-    turns = Turns(session.id, f"{worker or name.text}-1", concurrency, lease=LEASE_SECONDS)
+    turns = HeldTurns(session.id, f"{worker or name.text}-1", concurrency, lease=LEASE_SECONDS)
     loop = _Loop(session.client, turns, judge, Trial(readability))
     try:
         while loop.step(concurrency):
@@ -150,7 +150,7 @@ class _Loop:
     time.
     """
 
-    def __init__(self, client: "Client", turns: Turns, judge: Judge, trial: Trial) -> None:
+    def __init__(self, client: "Client", turns: HeldTurns, judge: Judge, trial: Trial) -> None:
         self.trial = trial
         self._client = client
         self._turns = turns

@@ -16,7 +16,7 @@ from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS, page
 from celeus.client.exchange import Answer, Request
 from celeus.client.fingerprint import check_judge, fingerprint
-from celeus.client.label_loop import JudgeResult, Turn, Turns
+from celeus.client.label_loop import HeldTurns, JudgeResult, Turn
 from celeus.client.picture import POINTS
 from celeus.client.results import Point
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
@@ -219,7 +219,7 @@ class LocalSession(Session):
             finally:
                 self._run.release([name])
 
-    def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+    def _let_judge(self, workers: list[HeldTurns], verdict: Callable[[Any], object]) -> JudgeResult:
         score, names = self._run.upload.pool.score, [turns.worker for turns in workers]
         judge = fingerprint(verdict, scored=score is not None and score.better == "higher")
         if self._run.taken_up:
