@@ -452,6 +452,7 @@ class Turns:
                 rule = "observe, label, prefer, unjudgeable or pass_on"
                 raise InvalidValue(message, field="item", rule=rule)
         held, self.held = self.held, []
+        passed_on = any(turn.said == PASSED for turn in held)
         reply = yield from self._submit(held, self.size)
         self.beats = 0
         while True:
@@ -461,7 +462,8 @@ class Turns:
                 reply = yield from self._next(self.size)
             self.state = member(reply, "state")
             self.held = [Turn(read(Draw, draw), holder) for draw in member(reply, "draws")]
-            if self.held and self.passed.issuperset(turn.round for turn in self.held):
+            rounds = {turn.round for turn in self.held}
+            if passed_on and rounds and self.passed.issuperset(rounds):
                 # Nothing else is left: others may come for it, so it is not passed to and fro
                 yield Pause(LONGEST_LOOK)
             if self.held or not self._waits():
