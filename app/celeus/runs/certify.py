@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from celeus.client.blocking import Session
 from celeus.client.fingerprint import LOG, check_resume, counted, taken_up
-from celeus.client.label_loop import Turn, check_concurrency, finite
+from celeus.client.label_loop import Turn, check_concurrency, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.plans.judge_check import JudgeCheck, positive_loss
@@ -404,6 +404,9 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
+    switches = {"repeats": request.claim.repeats, "fixed": request.claim.fixed}
+    for name, value in (switches | {"keep": files.keep, "fresh": files.fresh}).items():
+        _check_switch(name, value)
     check_concurrency(files.concurrency)
     _check_stop(len(rows), stops)
     check_resume(True, keep=files.keep, fresh=files.fresh)
@@ -563,6 +566,14 @@ def _check_judge(judge: object) -> None:
     if judge is not None and not callable(judge):
         rule = "a function of an item, or None"
         raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
+
+
+def _check_switch(name: str, value: object) -> None:
+    """Refuse text and numbers, of which most would count as True."""
+    if not isinstance(unboxed(value), bool):
+        rule = "True or False"
+        message = f"{name} must be {rule}, and is {shortened(value)}"
+        raise InvalidValue(message, field=name, rule=rule, value=value)
 
 
 def _number(value: object, name: str, scale: Ends) -> float | None:

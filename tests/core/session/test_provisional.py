@@ -14,7 +14,7 @@ from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table_plan import TableWish
+from celeus.core.plans.table_plan import TableSettings
 from celeus.core.session import provisional as module
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.provisional import WaitingRounds
@@ -151,7 +151,7 @@ def test_a_measure_of_a_judge_never_says_less_once_the_open_draws_are_judged() -
         chance, world = np.random.default_rng([seed, 10]), world_of(seed, 60)
         names = ("tnr", "f1", "kappa")
         check = JudgeCheck("judge", "yes", names)
-        wish = TableWish(alpha=0.3, check=check, precision=dict.fromkeys(names, 0.2))
+        wish = TableSettings(alpha=0.3, check=check, precision=dict.fromkeys(names, 0.2))
         session = world.begun(wish)
         shown = [found for _, found in stalled(session, world.people[:, None] * 1.0, chance)]
         assert len(shown) > 5
