@@ -402,7 +402,7 @@ def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("roles", "said"),
     [
-        ({"score": "hidden"}, "the table: Which column is the score? (--score score: such as"),
+        ({"score": "hidden"}, "the table: Which column is the score? Where people are yet to"),
         ({"score": "surrogate", "text": "score"}, "the table: A guess of the loss is a surrogate"),
         ({"text": "surrogate"}, "the table: The column of the surrogate holds no guess"),
         ({"score": "surrogate", "text": "prediction"}, "a row of the table is one output of a mod"),
@@ -468,6 +468,18 @@ def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
         celeus.read_items(path, mapping=mapping)
     items = celeus.read_items(path, mapping=mapping, repeats=repeats, loss=(0, 1))
     assert [item["known"]["loss"] for item in items] == losses
+
+
+def test_neither_marks_nor_times_are_offered_as_a_score() -> None:
+    """As of annotations, which have a hash and a time, and no score."""
+    row = {"answer": "So", "text_hash": 17, "timestamp": 1.7e9, "status": 200}
+    rows = [{"id": at, **row, "note": f"see {at}"} for at in range(6)]
+    assert "has no column that may be the score" in refusal(of, rows, {})
+    asking = refusal(of, [row | {"rating": at} for at, row in enumerate(rows)], {})
+    assert "--each-output makes items of them" in asking
+    assert asking.endswith("(--score rating: such as 0)")
+    given = of(rows, {"status": "score"}, better=["higher"], scale=["0 to 500"])
+    assert {row.loss for row in given} == {0.6}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ def form_of(source: Source) -> str | None:
 def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
     logs = _read(form, source, replace(options, reducer=EACH))
-    read_as = [f"a log of {form}", *(line for log in logs for line in log.told)]
+    # Options of the command are members of the query here
+    told = (line.replace("--", "") for log in logs for line in log.told)
+    read_as = [f"a log of {form}", *told]
     joined = each_output(rows_of(logs))
     rows = []
     for item in joined.items:

@@ -16,13 +16,14 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
-from celeus.intake.table.column_names import is_foreseen, names_verdicts
+from celeus.intake.table.column_names import MARKS, is_foreseen, names_verdicts, tokens_of
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
 from celeus.intake.table.items import Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""
+_EACH = "where people are yet to judge the outputs, --each-output makes items of them"
 
 
 def read(source: Source, options: Options) -> Log:
@@ -56,6 +57,7 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         column
         for column in columns_of(sheet, table.options.columns.whole)
         if column.name in hidden and (column.name in metrics or not metrics) and _scores(column)
+        if not tokens_of(column.name) & MARKS
     ]
     if table.options.reducer != EACH:
         if not possible:
@@ -63,7 +65,8 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         choices = tuple(
             Choice(column.name, f"such as {column.examples()[0]}") for column in possible
         )
-        raise asked(place, [Question("score", "Which column is the score?", choices)])
+        text = f"Which column is the score? {_EACH[0].upper()}{_EACH[1:]}."
+        raise asked(place, [Question("score", text, choices)])
     names = ", ".join(column.name for column in possible)
     return (f"no column is the score, which --score COLUMN names: {names or 'none'} may be one",)
 
@@ -79,9 +82,8 @@ def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
     ]
     held = words[0] if words else "none holds numbers, or words such as correct and wrong"
     how = "write a number for each, such as 1 for the best and 0 for the worst"
-    people = "where people are yet to judge the outputs, --each-output makes items of them"
     what = f"{place} has no column that may be the score: {held}"
-    return refused("; ".join([what, *([how] if words else []), people]), "score")
+    return refused("; ".join([what, *([how] if words else []), _EACH]), "score")
 
 
 def _scores(column: Column) -> bool:

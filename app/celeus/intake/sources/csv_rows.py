@@ -180,7 +180,8 @@ def _rows(
                 continue
             elif len(cells) != len(names):
                 held = f"{len(cells)} cells: {separator.join(cells)[:60]}"
-                yield number, BadRow(f"{len(names)} cells, as in the header", held)
+                way = ": remove the line if it is a comment" if cells[0].startswith("#") else ""
+                yield number, BadRow(f"{len(names)} cells, as in the header{way}", held)
             else:
                 yield number, dict(zip(names, cells, strict=True))
 
