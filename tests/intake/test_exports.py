@@ -571,7 +571,7 @@ def test_the_command_reads_what_the_format_settles(
     (log,) = read("table", sources("table", [path]), Options(metric))
     assert mean(row.loss for row in log.rows) == pytest.approx(loss)
     called = next(export.called for export in EXPORTS if export.form == form)
-    assert log.told[0].startswith(f"export is {called}")
+    assert log.notes[0].startswith(f"export is {called}")
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 import celeus
 from celeus.errors import NeedsAnswer
+from celeus.intake.formats.registry import notes_of, sources
 from celeus.intake.formats.registry import read as read_logs
-from celeus.intake.formats.registry import sources, told
 from celeus.intake.formats.tables import read
 from celeus.intake.joining import compare, each_output, join, ndjson
 from celeus.intake.reducers import EACH
@@ -270,7 +270,7 @@ def test_items_with_unlike_counts_of_answers_are_told_of(tmp_path: Path) -> None
     of_items = "mean loss of said: 0.5833 over items, each by its answers; 0.6 over all 5"
     for rule, lines in (("trial", [of_items]), ("mean", [of_items]), ("trial=1", [])):
         logs = read_logs("table", sources("table", [path]), Options(repeats=rule))
-        assert [line.partition(" answers that")[0] for line in told(logs)[1:]] == lines
+        assert [line.partition(" answers that")[0] for line in notes_of(logs)[1:]] == lines
 
 
 def test_runs_of_one_number_are_asked_about_and_models_have_their_own() -> None:
@@ -341,8 +341,8 @@ def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path
     assert shown[0] == ("d0", "0?", "0!", "x", "tort")
     assert [row.loss for row in log.rows] == [1.0, 0.0] * 3
     assert [row.weight for row in log.rows] == [1, 2, 3, 4, 5, 6]
-    assert "id: doc_id" in log.told[0]
-    assert "score: acc" in log.told[0]
+    assert "id: doc_id" in log.notes[0]
+    assert "score: acc" in log.notes[0]
     named = Columns({"doc_id": "hidden", "response": "hidden"})
     (hashed, *_) = rows("table", path, options=Options(columns=named))
     assert hashed.id != "d0"
@@ -384,7 +384,7 @@ def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nightly.json"
     path.write_text(json.dumps({"total": 3, "results": [{"id": at, "loss": 0} for at in "ab"]}))
     (log,) = read_logs("table", sources("table", [path]), Options())
-    assert "total says 3, where 2 rows were read" in " ".join(log.told)
+    assert "total says 3, where 2 rows were read" in " ".join(log.notes)
 
 
 def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
     options = Options(reducer=EACH, judged=True)
     (log,) = read_logs("table", sources("table", [path]), options)
     assert [row.loss for row in log.rows] == [None] * 4
-    assert log.told[-1] == "no column is the score, which --score COLUMN names: stars may be one"
+    assert log.notes[-1] == "no column is the score, which --score COLUMN names: stars may be one"
     assert not each_output(log.rows).guessed
 
 

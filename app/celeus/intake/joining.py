@@ -150,7 +150,7 @@ class Pairing:
         rows = [row for pair in self.pairs for row in (pair.a, pair.b)]
         if all(row.prediction is not None for row in rows):
             return "prediction"
-        return "answer" if all(row.said is not None for row in rows) else None
+        return "answer" if all(row.answer_text is not None for row in rows) else None
 
     @property
     def judged(self) -> list[Pair]:
@@ -290,7 +290,7 @@ def each_output(rows: Sequence[Row]) -> JoinedItems:
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
     named: dict[str, Row] = {}
-    given = [row for row in rows if row.said is not None] or rows
+    given = [row for row in rows if row.answer_text is not None] or rows
     for row in given:
         name = f"{row.model}/{row.id}" if len(models) > 1 else row.id
         name = f"{name}/{row.repeat}" if repeated else name
@@ -352,9 +352,13 @@ def _answers_of_both(rows: Sequence[Row], a: str, b: str) -> dict[str, tuple[Row
     of_a, of_b = ({row.id: row for row in rows if row.model == name} for name in (a, b))
     names = dict.fromkeys(row.id for row in rows)
     both = {name: (of_a[name], of_b[name]) for name in names if name in of_a and name in of_b}
-    if all(row.said is None for row in (*of_a.values(), *of_b.values())):
+    if all(row.answer_text is None for row in (*of_a.values(), *of_b.values())):
         return both
-    return {name: pair for name, pair in both.items() if all(row.said is not None for row in pair)}
+    return {
+        name: pair
+        for name, pair in both.items()
+        if all(row.answer_text is not None for row in pair)
+    }
 
 
 def _check_model(name: str, models: Sequence[str]) -> None:
@@ -412,7 +416,7 @@ def copies(rows: Sequence[Row]) -> list[str]:
     """Return a line for every pair of models with equal answers: a copy knows what is held out."""
     answers: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
     for row in rows:
-        answers.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)
+        answers.setdefault(row.model, {})[row.id, row.repeat] = (row.answer_text, row.loss)
     first: dict[frozenset[Any], str] = {}
     lines = []
     for model, of_model in answers.items():
@@ -492,8 +496,8 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     weighted = any(item.shown.weight != 1 for item in joined.items)
     for item in joined.items:
         payload = payload_of(item.shown)
-        if has_reference and item.shown.said is not None:
-            payload["answer"] = _clean(item.shown.said)
+        if has_reference and item.shown.answer_text is not None:
+            payload["answer"] = _clean(item.shown.answer_text)
         line: dict[str, Any] = {"id": _clean(item.name)}
         if payload:
             line["payload"] = payload
@@ -536,10 +540,10 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
 
 def _answered(row: Row, *, taken: bool) -> dict[str, Any]:
     """The answer of a side; where its text decides the part that was scored, beside the whole."""
-    said, part = _clean(str(row.said)), _clean(str(row.taken))
-    if not taken or said == part:
-        return {"answer": said}
-    return {"answer": part, "payload": {"whole answer": said}}
+    answer_text, part = _clean(str(row.answer_text)), _clean(str(row.taken))
+    if not taken or answer_text == part:
+        return {"answer": answer_text}
+    return {"answer": part, "payload": {"whole answer": answer_text}}
 
 
 def _tempered(losses: list[float | None]) -> list[float]:

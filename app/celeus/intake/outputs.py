@@ -26,8 +26,8 @@ def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
     logs = _read(form, source, replace(options, reducer=EACH))
     # Options of the command are members of the query here
-    told = (line.replace("--", "") for log in logs for line in log.told)
-    read_as = [f"a log of {form}", *told]
+    notes = (line.replace("--", "") for log in logs for line in log.notes)
+    read_as = [f"a log of {form}", *notes]
     joined = each_output(rows_of(logs))
     rows = []
     for item in joined.items:
@@ -64,10 +64,10 @@ def _read(form: str, source: Source, options: Options) -> list[Log]:
     except NeedsAnswer:
         raise
     except InvalidValue as refusal:
-        raise _told(refusal) from refusal
+        raise _of_upload(refusal) from refusal
 
 
-def _told(refusal: InvalidValue) -> InvalidValue:
+def _of_upload(refusal: InvalidValue) -> InvalidValue:
     """The refusal in the words of an upload: options of the command are members of the query."""
     field = refusal.field if refusal.field in {"metric", "filter"} else "body"
     rule = f"one of its own, as `{field}`" if field != "body" else "a whole log of a finished run"

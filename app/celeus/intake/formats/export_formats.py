@@ -93,14 +93,16 @@ def _fields_of_argilla(names: Sequence[str]) -> list[str]:
     """Columns of a flat export that belong to no question and are not the record's own."""
     endings = (".suggestion", ".responses", "-suggestion")
     asked = {name.removesuffix(end) for name in names for end in endings if name.endswith(end)}
-    own = ("id", "_server_id", "status", "external_id", "inserted_at", "updated_at")
+    of_record = ("id", "_server_id", "status", "external_id", "inserted_at", "updated_at")
     before = (
         "metadata",
         "vectors",
         *(f"{name}." for name in asked),
         *(f"{name}-" for name in asked),
     )
-    return [name for name in names if name not in {*asked, *own} and not name.startswith(before)]
+    return [
+        name for name in names if name not in {*asked, *of_record} and not name.startswith(before)
+    ]
 
 
 _RAGAS = {

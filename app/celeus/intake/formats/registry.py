@@ -185,9 +185,9 @@ def _check_once(logs: list[Log]) -> None:
             keys.add(key)
 
 
-def told(logs: Sequence[Log]) -> list[str]:
+def notes_of(logs: Sequence[Log]) -> list[str]:
     """The sentences on what was read, of each log and of several tasks together, once each."""
-    lines = list(dict.fromkeys(line for log in logs for line in log.told))
+    lines = list(dict.fromkeys(line for log in logs for line in log.notes))
     losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in (row for log in logs for row in log.rows):
         if row.loss is not None and row.group is not None:
@@ -197,7 +197,7 @@ def told(logs: Sequence[Log]) -> list[str]:
         if len(of_groups) < 2:
             continue
         means = [_weighted(of_group) for of_group in of_groups.values()]
-        whole = _weighted([one for of_group in of_groups.values() for one in of_group])
+        whole = _weighted([loss for of_group in of_groups.values() for loss in of_group])
         by_group = math.fsum(means) / len(means)
         what = f"mean loss of {model}: {whole:.4g} over all items, which is what is certified"
         lines.append(f"{what}; the mean over the {len(means)} groups is {by_group:.4g}")
@@ -214,7 +214,7 @@ def _by_answer(logs: Sequence[Log]) -> list[str]:
     for model, of_items in losses.items():
         if len({*map(len, of_items.values())}) > 1:
             by_item = _weighted([(_weighted(some), some[0][1]) for some in of_items.values()])
-            every = [one for some in of_items.values() for one in some]
+            every = [loss for some in of_items.values() for loss in some]
             what = f"mean loss of {model}: {by_item:.4g} over items, each by its answers"
             also = f"over all {len(every)} answers that have a score"
             lines.append(f"{what}; {_weighted(every):.4g} {also}")

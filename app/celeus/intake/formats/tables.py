@@ -40,8 +40,8 @@ def read(source: Source, options: Options) -> Log:
                 raise refused(f"{source.name} has two columns {name!r}: name them apart", "columns")
         (table,) = filter(None, answered(sheet, Kind(), options, log=source.name))
         outputs = _Outputs(table, source)
-        told = _told(sheet, outputs) + _unscored(sheet, table, source.name)
-        return Log(source.name, [*outputs.rows()], told=told)
+        notes = _how_read(sheet, outputs) + _unscored(sheet, table, source.name)
+        return Log(source.name, [*outputs.rows()], notes=notes)
 
 
 def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def _scores(column: Column) -> bool:
     )
 
 
-def _told(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
+def _how_read(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
     """The sentence on what the file is, and which columns nobody named."""
     source, hidden = outputs.source, outputs.unseen
     roles = [

@@ -111,12 +111,12 @@ def _separator(begin: str, *, named: bool) -> str:
         try:
             rows = [
                 cells
-                for at, cells in zip(
+                for number, cells in zip(
                     range(_LOOKED_AT),
                     csv.reader(io.StringIO(begin, newline=""), delimiter=separator),
                     strict=False,
                 )
-                if cells or not at
+                if cells or not number
             ]
         except csv.Error:
             continue

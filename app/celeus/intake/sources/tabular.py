@@ -91,7 +91,7 @@ def _sheet_of(source: Source, options: Options | None, limit_bytes: int, *, name
 
 
 def plain_source(name: str, plain: IO[bytes]) -> Source:
-    """What was unpacked of a file, by its name without the ending."""
+    """The unpacked content of a file, by its name without the ending."""
     path = PurePath(name)
     return Source.of_file(str(path.with_suffix("") if path.suffix == ".gz" else path), plain)
 

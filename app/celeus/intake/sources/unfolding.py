@@ -113,12 +113,12 @@ def _of_list(document: list[Any], place: str, wanted: str | None) -> tuple[Table
             raise _asked(place, [messages])
         return (Table("", [document]) if wanted == WHOLE else messages), []
     if len(document) == 1 and isinstance(document[0], dict) and wanted != WHOLE:
-        inner = [one for one in _tables(document[0]) if one.sure and len(one.rows) > 1]
-        table = next((one for one in inner if one.is_meant_by(wanted)), None)
+        inner = [table for table in _tables(document[0]) if table.sure and len(table.rows) > 1]
+        table = next((table for table in inner if table.is_meant_by(wanted)), None)
         if table is not None:
             return table, [table.form or f"the rows of `{table.path}`"]
         if inner:
-            raise _asked(place, [Table(one.path, one.rows, sure=False) for one in inner])
+            raise _asked(place, [Table(table.path, table.rows, sure=False) for table in inner])
     return Table("", document), []
 
 

@@ -122,9 +122,11 @@ def are_items(names: Sequence[str]) -> bool:
     """Return whether columns, or members of a row, are those of an item of this service."""
     if "id" not in names:
         return False
-    if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
+    if any(name in _OURS or name.startswith(_OUR_PARTS) for name in names):
         return True
-    return all(one in PLAIN or one.startswith(tuple(TABLED)) or _of_several(one) for one in names)
+    return all(
+        name in PLAIN or name.startswith(tuple(TABLED)) or _of_several(name) for name in names
+    )
 
 
 def _of_several(name: str) -> bool:
