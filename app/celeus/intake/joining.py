@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from celeus.intake.rows import Log, Row, refused
+from celeus.intake.table.columns import clean
 from celeus.intake.table.items import LABELLED
-from celeus.shorten import printable
 
 LONGEST_ID = 256
 """Characters of an item's id that a pool takes."""
@@ -408,7 +408,7 @@ def _check_scores(rows: Sequence[Row]) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not 0 < len(_clean(name)) <= LONGEST_ID or "\0" in name:
+    if not 0 < len(clean(name)) <= LONGEST_ID or "\0" in name:
         raise refused(f"the id {name[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
 
 
@@ -497,8 +497,8 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     for item in joined.items:
         payload = payload_of(item.shown)
         if has_reference and item.shown.answer_text is not None:
-            payload["answer"] = _clean(item.shown.answer_text)
-        line: dict[str, Any] = {"id": _clean(item.name)}
+            payload["answer"] = clean(item.shown.answer_text)
+        line: dict[str, Any] = {"id": clean(item.name)}
         if payload:
             line["payload"] = payload
         if item.guess is not None:
@@ -508,7 +508,7 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
         if item.shown.known is not None:
             line["known"] = {"loss": item.shown.known, "reason": LABELLED}
         if grouped:
-            line["group"] = _clean(str(item.shown.group))
+            line["group"] = clean(str(item.shown.group))
         yield line
 
 
@@ -520,7 +520,7 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     weighted = any(pair.weight != 1 for pair in compared.pairs)
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for index, pair in enumerate(compared.pairs):
-        line: dict[str, Any] = {"id": _clean(pair.a.id)}
+        line: dict[str, Any] = {"id": clean(pair.a.id)}
         payload, other = payload_of(pair.a), pair.b.more
         payload = {
             name: value for name, value in payload.items() if other.get(name, value) == value
@@ -540,7 +540,7 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
 
 def _answered(row: Row, *, taken: bool) -> dict[str, Any]:
     """The answer of a side; where its text decides the part that was scored, beside the whole."""
-    answer_text, part = _clean(str(row.answer_text)), _clean(str(row.taken))
+    answer_text, part = clean(str(row.answer_text)), clean(str(row.taken))
     if not taken or answer_text == part:
         return {"answer": answer_text}
     return {"answer": part, "payload": {"whole answer": answer_text}}
@@ -559,17 +559,12 @@ def payload_of(row: Row) -> dict[str, Any]:
     """The payload of an item: what a judge is shown."""
     payload: dict[str, Any] = {}
     if row.question is not None:
-        payload["question"] = _clean(row.question)
+        payload["question"] = clean(row.question)
     if row.choices:
-        payload["choices"] = [_clean(choice) for choice in row.choices]
+        payload["choices"] = [clean(choice) for choice in row.choices]
     if row.reference is not None:
-        payload["reference"] = _clean(row.reference)
+        payload["reference"] = clean(row.reference)
     return payload | dict(row.more)
-
-
-def _clean(text: str) -> str:
-    """Text that any JSON reader and the database take: no lone surrogates, no U+0000."""
-    return printable(text.replace("\0", "\\0"))
 
 
 def arrays(joined: JoinedItems | Pairing) -> dict[str, list[Any]]:

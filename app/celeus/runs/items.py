@@ -16,9 +16,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.rows.validation import row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
-from celeus.intake.opening import SentFile, opened
+from celeus.intake.opening import SentFile, items_of, opened
 from celeus.intake.questions import in_python
-from celeus.intake.reading import items_of
 from celeus.intake.rows import Options
 from celeus.intake.sources import tabular
 from celeus.intake.sources.files import Source

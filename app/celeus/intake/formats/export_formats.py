@@ -244,23 +244,19 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "lighteval",
         "details of lighteval",
-        (("doc.query", "model_response.text", "metric*"),),
+        (
+            ("doc.query", "model_response.text", "metric*"),
+            ("example", "full_prompt", "predictions", "metrics*"),
+        ),
         {
             "id": "doc.id",
-            "question": "doc.query",
-            "choices": "doc.choices",
+            "question": "doc.query example",
+            "choices": "doc.choices choices",
             "reference": "gold",
-            "answer": "model_response.text",
+            "answer": "model_response.text predictions",
         },
-        _LIGHTEVAL | {"metric.*": _OPEN},
+        _LIGHTEVAL | {"metric.*": _OPEN, "metrics.*": _OPEN},
         unfold=each(export_rows.gold_choice),
-    ),
-    Export(
-        "lighteval",
-        "details of lighteval",
-        (("example", "full_prompt", "predictions", "metrics*"),),
-        {"question": "example", "choices": "choices", "reference": "gold", "answer": "predictions"},
-        _LIGHTEVAL | {"metrics.*": _OPEN},
     ),
     Export(
         "opencompass",

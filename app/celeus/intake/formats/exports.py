@@ -126,7 +126,7 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     """The rows of a JSON document that is known as a tool's; None for any other file."""
     head = source.head()
     named = any(f'"{name}"'.encode() in head for name in NAMED)
-    if not named or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or _of_lines(source):
+    if not named or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or are_lines(source):
         return None
     try:
         document = source.document()
@@ -151,8 +151,8 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     return _settled(found.export, sheet, options)
 
 
-def _of_lines(source: Source) -> bool:
-    """The second line begins an object, as in JSON Lines."""
+def are_lines(source: Source) -> bool:
+    """Return True if the second line begins an object, as in JSON Lines."""
     with source.open() as file:
         file.readline(LONGEST_LINE)
         return file.read(2).startswith(b"{")

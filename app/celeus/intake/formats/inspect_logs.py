@@ -16,6 +16,7 @@ from celeus.intake.reducers import EACH, reducer_of
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.columns import shown
 from celeus.intake.table.numbers import loss_in_log
 from celeus.shorten import shortened
 
@@ -240,7 +241,9 @@ def item_of(sample: Mapping[str, Any]) -> Row:
 
     Where the target names choices by their letters it is these choices: runs may shuffle them.
     """
-    question = _with_attachments(_conversation(sample.get("input")), sample)
+    asked_for = sample.get("input")
+    text = shown(asked_for) if isinstance(asked_for, list) else text_of(asked_for)
+    question = _with_attachments(text, sample)
     target, choices = sample.get("target"), sample.get("choices")
     right = _by_letters(target, choices)
     check = digest_of(question, target, choices)
@@ -336,19 +339,6 @@ def _number(word: str, place: str) -> float:
 
 def _missing(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _conversation(given: object) -> str | None:
-    """A prompt as text: chat messages one below the other."""
-    if not isinstance(given, list):
-        return text_of(given)
-    parts = []
-    for message in given:
-        content = message.get("content")
-        if isinstance(content, list):
-            content = "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in content)
-        parts.append(f"{message.get('role')}: {content}")
-    return "\n\n".join(parts)
 
 
 def _with_attachments(text: str | None, sample: Mapping[str, Any]) -> str | None:

@@ -190,8 +190,8 @@ def _checked(part: IO[bytes], lengths: Sequence[int]) -> tuple[int, bool]:
         counted = 0
         for shared in _OF_SHARED.finditer(text):
             counted = shared.end()
-            place = int(shared[1])
-            size += lengths[place] if place < len(lengths) else 0
+            number = int(shared[1])
+            size += lengths[number] if number < len(lengths) else 0
         kept = text[max(counted, len(text) - _LONGEST_CELL) :]
     return size, hides
 
