@@ -191,6 +191,14 @@ def choice_of(names: list[str], wanted: str | None, option: str) -> Question | N
     return Question(option, text, tuple(Choice(name, f"the {option} {name}") for name in names))
 
 
+def keyed(metadata: Mapping[str, Any] | None, key: str, place: str) -> str:
+    """The name of an item by the ``key`` of its metadata; refuses one without it."""
+    held = (metadata or {}).get(key)
+    if held is None:
+        raise refused(f"{place} has no {key!r} in its metadata", "id")
+    return str(held)
+
+
 def digest_of(*parts: object) -> str:
     """A hash of what an item is."""
     text = json.dumps(parts, sort_keys=True, default=str)

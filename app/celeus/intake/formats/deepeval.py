@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, keyed, refused, text_of
 from celeus.intake.sources.files import Source, under
 from celeus.intake.table.numbers import loss_in_log
 
@@ -95,10 +95,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
         name = str(case.get("name") or "")
         place = f"case {name or index} of {source.name}"
         if options.key is not None:
-            held = (case.get("metadata") or {}).get(options.key)
-            if held is None:
-                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
-            name = str(held)
+            name = keyed(case.get("metadata"), options.key, place)
         elif not name or names[name] > 1 or _NUMBERED.fullmatch(name):
             name = check[:_NAME_LENGTH]
         value = None if score is None else score["score"]

@@ -202,7 +202,11 @@ def _metrics(scores: Mapping[str, Score], columns: Sequence[Column]) -> dict[str
     """The columns with numbers that are scores, by the first name that fits."""
     found = {}
     for column in columns:
-        fitting = [score for name, score in scores.items() if fnmatchcase(column.name, name)]
+        fitting = [
+            score
+            for names, score in scores.items()
+            if any(fnmatchcase(column.name, name) for name in names.split())
+        ]
         numbers = (column.number(value) for value in column.values)
         if fitting and any(isinstance(number, int | float) for number in numbers):
             found[column.name] = fitting[0]

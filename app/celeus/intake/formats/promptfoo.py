@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, keyed, refused, text_of
 from celeus.intake.sources.files import Source, under
 from celeus.intake.table.numbers import loss_in_log
 
@@ -69,10 +69,7 @@ def _rows(
         variables = result.get("vars") or test.get("vars")
         check = digest_of(variables, test.get("assert"))
         if options.key is not None:
-            held = (test.get("metadata") or {}).get(options.key)
-            if held is None:
-                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
-            name = str(held)
+            name = keyed(test.get("metadata"), options.key, place)
         elif not variables:
             how = "name the tests in their metadata and say which member with --id"
             raise refused(f"{place} has no vars that tell it from others: {how}", "id")

@@ -137,9 +137,7 @@ def is_run(column: str) -> bool:
 
 def snake(part: str) -> str:
     """A name in lower case with underscores, without a unit in brackets."""
-    part = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", part.strip())
-    part = re.sub(r"[\s\-/]+", "_", part.lower()).strip("_")
-    return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
+    return _plain(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", part.strip()))
 
 
 @lru_cache(maxsize=4096)
