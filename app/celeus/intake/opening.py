@@ -50,7 +50,8 @@ def opened(file: IO[bytes], given: SentFile) -> Generator[Sheet | None, None, No
         return
     with tempfile.TemporaryFile() as plain:
         yield from unpacked(source, given.limit_bytes, plain)
-        yield tabular.with_gzip(_sheet(tabular.plain_source(given.name, plain), given))
+        sheet = _sheet(Source.of_file(given.name.removesuffix(".gz"), plain), given)
+        yield replace(sheet, read_as=(*sheet.read_as, "packed with gzip"))
 
 
 def _sheet(source: Source, given: SentFile) -> Sheet:

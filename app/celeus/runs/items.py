@@ -106,7 +106,7 @@ def plain_rows(items: object) -> list[Row]:
     if isinstance(items, str | os.PathLike):
         path = Path(items)
         _file(path).close()
-        sheet = tabular.whole(tabular.table_of(Source.of_path(path)), str(path))
+        sheet = tabular.whole(tabular.table_of(tabular.plain(Source.of_path(path))), str(path))
         items = [row for _, row in sheet.rows()]
     table: Iterable[object] = rows_of(items)
     return [json.loads(line_of(row, number)) for number, row in enumerate(table, start=1)]

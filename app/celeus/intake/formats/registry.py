@@ -15,6 +15,7 @@ from celeus.intake.formats.marks import tool_of
 from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source
+from celeus.intake.sources.tabular import plain
 
 Reader = Callable[[Source, Options], Log]
 
@@ -107,7 +108,7 @@ def _inside(folder: Path, form: str) -> list[Path]:
 def form_of(path: Path) -> str:
     """The form of a log, or of the logs in a folder; refuses what is a log of none."""
     if not _is_folder(path):
-        form = sniff(Source.of_path(path))
+        form = sniff(plain(Source.of_path(path)))
         if form is None:
             raise refused(f"{path} is no log that is known, and no table", "log")
         return form
@@ -120,6 +121,7 @@ def form_of(path: Path) -> str:
 
 def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
     """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
+    given = [*map(plain, given)]
     if form == "lm-eval":
         given = _of_tasks(given, options)
     logs = [_renamed(_read(form, source, options), source.model) for source in given]
