@@ -398,6 +398,23 @@ EXPORTS: tuple[Export, ...] = (
         calls=("context.span_id",),
     ),
     Export(
+        "garak",
+        "a report of garak",
+        (("entry_type", "probe_classname", "outputs", "detector_results*"),),
+        {"id": "uuid", "question": "prompt", "answer": "output"},
+        {"detectors.*": _UNIT_LOSS},
+        repeats=("sample",),
+        unfold=joined(export_rows.garak_outputs),
+    ),
+    Export(
+        "qualtrics",
+        "answers in Qualtrics",
+        (("StartDate", "EndDate", "Finished", "RecordedDate", "ResponseId"),),
+        {"id": "ResponseId"},
+        shown=lambda _: [],
+        unfold=export_rows.without_labels,
+    ),
+    Export(
         "mqm",
         "ratings of MQM",
         (

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
@@ -185,6 +186,51 @@ def batch_answers(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[s
         made += [] if answer is None else [(number, answer)]
     note = f"{answered} answers; left out: {failed} failed calls, which have none"
     return made, [note] if failed else []
+
+
+def garak_outputs(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
+    """A row for every output of the attempts of garak whose detectors have run."""
+    made: list[Numbered] = []
+    attempts = 0
+    for number, row in rows:
+        if row.get("entry_type") != "attempt" or row.get("status") != 2:
+            continue
+        attempts += 1
+        try:
+            made += [(number, output) for output in _garak_attempt(row)]
+        except _MALFORMED:
+            made.append((number, BadRow(_RULE, shortened(row))))
+    return made, [f"{len(made)} outputs of {attempts} attempts"]
+
+
+def _garak_attempt(row: Cells) -> list[Cells]:
+    prompt = row["prompt"]
+    turns = prompt.get("turns") if isinstance(prompt, dict) else None
+    asked = content_of(prompt) if turns is None else _prompt(turns)
+    return [
+        {
+            "uuid": row["uuid"],
+            "sample": sample,
+            "probe": row["probe_classname"],
+            "prompt": asked,
+            "output": None if output is None else content_of(output),
+            "detectors": {name: found[sample] for name, found in row["detector_results"].items()},
+        }
+        for sample, output in enumerate(row["outputs"])
+    ]
+
+
+def without_labels(sheet: Sheet) -> Unfolded:
+    """The answers of a survey in Qualtrics, below whose header stand labels and ids of columns."""
+    first = [row for _, row in islice(sheet.rows(), 2)]
+    ends = [
+        place
+        for place, row in enumerate(first, 1)
+        if isinstance(row, dict) and any('"ImportId"' in shown(cell) for cell in row.values())
+    ]
+    labels = max(ends, default=0)
+    note = f"without {labels} lines of labels below the header"
+    return lambda: islice(sheet.rows(), labels, None), (note,) if labels else ()
 
 
 def counted_samples(sheet: Sheet) -> Unfolded:
