@@ -482,6 +482,17 @@ def test_neither_marks_nor_times_are_offered_as_a_score() -> None:
     assert {row.loss for row in given} == {0.6}
 
 
+def test_a_score_with_words_for_none_is_offered_and_an_id_is_not() -> None:
+    """As R and Stata write what is missing."""
+    rows = [{"key": at, "answer": f"So {at}", "grade": at, "annotator_id": 7} for at in range(6)]
+    rows[2] |= {"grade": "NA"}
+    rows[3] |= {"grade": "."}
+    asking = refusal(of, rows, {})
+    assert asking.endswith("(--score grade: such as 0)")
+    asking = refusal(of, rows, {"grade": "score"}, better=["higher"], scale=["0 to 5"])
+    assert "--missing NA: no score, in 1 row; --missing .: no score, in 1 row" in asking
+
+
 @pytest.mark.parametrize(
     ("grade", "held"),
     [

@@ -19,6 +19,7 @@ from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.column_names import MARKS, is_foreseen, names_verdicts, tokens_of
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
 from celeus.intake.table.items import Taken
+from celeus.intake.table.numbers import NO_SCORE
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
@@ -57,7 +58,7 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         column
         for column in columns_of(sheet, table.options.columns.whole)
         if column.name in hidden and (column.name in metrics or not metrics) and _scores(column)
-        if not tokens_of(column.name) & MARKS
+        if not tokens_of(column.name) & {*MARKS, "id", "annotator"}
     ]
     if table.options.reducer != EACH:
         if not possible:
@@ -87,10 +88,11 @@ def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
 
 
 def _scores(column: Column) -> bool:
-    """Numbers, or words for verdicts."""
-    numbers = map(column.number, column.values)
-    return bool(column.values) and (
-        judges(column.values) or all(isinstance(number, float | int) for number in numbers)
+    """Numbers, or words for verdicts, beside words for none."""
+    values = [value for value in column.values if shown(value).strip().lower() not in NO_SCORE]
+    numbers = map(column.number, values)
+    return bool(values) and (
+        judges(values) or all(isinstance(number, float | int) for number in numbers)
     )
 
 

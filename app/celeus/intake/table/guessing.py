@@ -122,6 +122,12 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
     """Return True where no name is known and the names are a row: a sentence, or mostly values."""
     if any(column.source == "name" and column.role != HIDDEN for column in placed):
         return False
+    if any(
+        column.values and all(map(_is_sign, column.values)) and not _is_sign(column.name)
+        for column in columns
+    ):
+        # The name of a column of numbers, or of times, is none itself
+        return False
     values = [column.name for column in columns if column.name in map(shown, column.values)]
     return 0 < len(columns) <= 2 * len(values) or any(
         len(column.name.split()) >= _SENTENCE and _are_sentences(column) for column in columns

@@ -29,8 +29,8 @@ ANY = "any"
 MOST_KEPT = 12
 """Distinct values that are kept of those that are no number of the scale."""
 _SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
-_EMPTY = words("n/a na #n/a none null nan - --")
-_NO_SCORE = _EMPTY | words(
+_EMPTY = words("n/a na #n/a none null nan - -- .")
+NO_SCORE = _EMPTY | words(
     "? unknown missing error not_parsable unparsable undefined skipped cancelled timeout"
 )
 _DIFFERENCES = {
@@ -179,7 +179,7 @@ class Numbers:
 
     def _note_word(self, word: str) -> None:
         """Take what stands in place of a number: a sign of no score, or any other text."""
-        counts = self.words if word.lower() in _NO_SCORE else self.others
+        counts = self.words if word.lower() in NO_SCORE else self.others
         word = word[:_LONGEST_WORD]
         if len(counts) < MOST_KEPT or word in counts:
             counts[word] = counts.get(word, 0) + 1
