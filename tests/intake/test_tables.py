@@ -489,6 +489,8 @@ def test_a_score_with_words_for_none_is_offered_and_an_id_is_not() -> None:
     rows[3] |= {"grade": "."}
     asking = refusal(of, rows, {})
     assert asking.endswith("(--score grade: such as 0)")
+    bare = [{"key": at, "answer": f"So {at}", "annotator_id": 7} for at in range(6)]
+    assert "none holds numbers" in refusal(of, bare, {})
     asking = refusal(of, rows, {"grade": "score"}, better=["higher"], scale=["0 to 5"])
     assert "--missing NA: no score, in 1 row; --missing .: no score, in 1 row" in asking
 

@@ -79,6 +79,7 @@ def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
         for column in columns_of(sheet)
         if column.name in hidden
         and names_verdicts([column.name])
+        and not _scores(column)
         and all(len(shown(value).split()) == 1 for value in column.values)
     ]
     held = words[0] if words else "none holds numbers, or words such as correct and wrong"
