@@ -630,6 +630,13 @@ def test_a_constant_beside_what_nobody_can_judge_is_not_the_item() -> None:
     assert questions(rows) == {"answer": ["completions", "question"]}
 
 
+def test_questions_of_a_survey_are_names_of_columns() -> None:
+    """The name of a column of numbers would be a number in a file without a header."""
+    seen = "Which of the answers did you see there?"
+    rows = [{seen: f"The answer number {at} of all", "How good is it?": str(at)} for at in range(6)]
+    assert items(read(rows))[0]["payload"] == {seen: "The answer number 0 of all"}
+
+
 def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
     plain = [{"ann": f"rater {at}", "S1": f"S{at}", "TGT": "TGT", "deu": "deu"} for at in range(6)]
     with pytest.raises(InvalidValue, match="rows for names"):

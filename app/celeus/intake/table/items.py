@@ -39,7 +39,7 @@ LABELLED = "labelled before"
 RULES = ("items", "first", "mean")
 """Ways with rows of one id."""
 JOINT = "; "
-"""What joins the rows that are wanted and the way with those that still share an id."""
+"""Separator of the rows that are wanted and the way with those that still share an id."""
 _TOTAL = re.compile(
     r"(?:grand |sub-?)?(?:totals?|sum|average|avg|mean|median|overall|gesamt|summe|mittelwert"
     r"|durchschnitt|insgesamt)(?: score)?[.: ]*",
@@ -241,7 +241,7 @@ class Items:
         return not (self._with_id and self._id is not None and self._name(cells) is None)
 
     def _name(self, cells: Mapping[str, Any]) -> str | None:
-        """What tells an item apart: its id; its texts, where rows without one differ by a run."""
+        """The name of an item: its id, or a digest of its texts where runs tell its rows apart."""
         if self._texts:
             texts = (cells.get(name) for name in self._texts)
             return digest_of(*(None if is_missing(text) else shown(text) for text in texts))
@@ -249,7 +249,7 @@ class Items:
         return None if is_missing(value) else shown(value).strip()
 
     def _key(self, cells: Mapping[str, Any], apart: Sequence[str]) -> tuple[str, ...] | None:
-        """What rows of one item share, beside the columns that tell them apart."""
+        """The key that rows of one item share, with the columns that tell them apart."""
         name = self._name(cells)
         return None if name is None else (name, *(shown(cells.get(column, "")) for column in apart))
 
