@@ -47,12 +47,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        home = import_module(f"{__name__}.{_HOMES[name]}")
-    except ModuleNotFoundError as missing:
-        extra = "pip install 'celeus[engine]'"
-        raise ImportError(f"celeus.{name} needs {missing.name}: {extra}") from missing
-    return getattr(home, name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

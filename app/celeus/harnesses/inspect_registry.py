@@ -19,7 +19,7 @@ from celeus.intake.rows import Options, refused
 from celeus.runs.certify import Budget
 
 if TYPE_CHECKING:
-    # Sessions of a service need no engine
+    # Sessions of a service need no arrays
     from celeus.runs.local import LocalClient
 
 
