@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     module: str
     name: str
-    extra: Literal["demo", "engine", "server"] = "server"
+    extra: Literal["demo", "engine", "mcp", "server"] = "server"
 
 
 # What asks a service needs no extra, except `push` to close a run before
@@ -53,6 +53,7 @@ PLACES = {
     "judge-check": Place("judge_check", "judge_check", "engine"),
     "gate": Place("gate", "gate"),
     "claims": Place("claims", "claims"),
+    "mcp": Place("mcp", "mcp", "mcp"),
     "push": Place("push", "push", "engine"),
     "export": Place("export", "export"),
     "verify": Place("verify", "verify", "engine"),
