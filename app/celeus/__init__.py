@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from celeus.runs.certify import compare as compare
     from celeus.runs.certify import judge_check as judge_check
     from celeus.runs.items import read_items as read_items
+    from celeus.runs.proposals import Proposals as Proposals
 
 _HOMES = {
     "AsyncClient": "client.asynchronous",
@@ -30,6 +31,7 @@ _HOMES = {
     "NeedsAnswer": "errors",
     "Pool": "client.results",
     "Problem": "client.refusals",
+    "Proposals": "runs.proposals",
     "Refusal": "errors",
     "Session": "client.blocking",
     "Status": "client.results",

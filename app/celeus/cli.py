@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
     module: str
     name: str
-    extra: Literal["demo", "server"] = "server"
+    extra: Literal["demo", "mcp", "server"] = "server"
 
 
 PLACES = {
@@ -52,6 +52,7 @@ PLACES = {
     "judge-check": Place("judge_check", "judge_check"),
     "gate": Place("gate", "gate"),
     "claims": Place("claims", "claims"),
+    "mcp": Place("mcp", "mcp", "mcp"),
     "push": Place("runs", "push"),
     "export": Place("export", "export"),
     "verify": Place("verify", "verify"),

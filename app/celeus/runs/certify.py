@@ -117,7 +117,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         rule = "left out beside metrics, each of which is a loss by its name"
         field = "loss" if score is None else "score"
         raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=score or loss)
-    named = _score(score, scale, None)
+    named = score_of(score, scale, None)
     scales: dict[str | None, Ends] = {metric.name: _ends(metric.scale) for metric in measured}
     scales = scales or {None: _ends(scale)}
     table = None
@@ -206,7 +206,10 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         fixed=fixed,
     )
     form = PoolForm(
-        f"{names[0]} and {names[1]}", systems.scale, systems, _score(score, systems.scale, systems)
+        f"{names[0]} and {names[1]}",
+        systems.scale,
+        systems,
+        score_of(score, systems.scale, systems),
     )
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
@@ -242,7 +245,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     scale = scale_of(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(f"the best of {len(systems)}", scale, lineup, _score(score, scale, lineup))
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup, score_of(score, scale, lineup))
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
@@ -301,7 +304,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     rows = item_rows(items, scale, (verdict,) if people is None else (verdict, people))
     _check_verdicts(rows, verdict)
     check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
-    named = _score(score, scale, None)
+    named = score_of(score, scale, None)
     if people is not None:
         rows = _labelled(rows, people, check, Metric("loss", scale, named))
     metrics = {metric.name: metric for metric in check.metrics}
@@ -552,7 +555,8 @@ def _answer_of(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 
-def _score(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+def score_of(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+    """Return the score that was named for losses on a scale; None for none."""
     if score is None:
         return None
     rule = "its name and the better direction, as ('accuracy', 'higher')"
