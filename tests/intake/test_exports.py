@@ -864,7 +864,7 @@ def test_pairs_are_of_two_systems_and_samples_are_asked_about() -> None:
     (question,) = asked.value.questions
     assert question["name"] == "repeats"
     values = [choice["value"] for choice in question["choices"]]
-    assert values == ["items", "first", "mean", "sample=0", "sample=1"]
+    assert values == ["items", "runs", "first", "mean", "sample=0", "sample=1"]
 
 
 @pytest.mark.parametrize("indent", [None, 1])

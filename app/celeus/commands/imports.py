@@ -278,8 +278,9 @@ def table_options(  # noqa: PLR0913 -- one parameter an option
     repeats: Annotated[
         str | None,
         typer.Option(
-            help="Rows of one id: items of their own, the first, their mean, runs that a COLUMN"
-            " tells apart, or only those of COLUMN=VALUE; also 'first; COLUMN=VALUE'."
+            help="Rows of one id: items of their own, runs (for target runs), the first, their"
+            " mean, runs that a COLUMN tells apart, or only those of COLUMN=VALUE; also 'first;"
+            " COLUMN=VALUE'."
         ),
     ] = None,
     rows: Annotated[

@@ -103,7 +103,8 @@ def _in_process(
     return celeus.certify(
         rows,
         None,
-        loss=WHOLE,
+        # A run of several succeeds or fails, and nothing between
+        loss="zero_one" if "success" in asked else WHOLE,
         score=("accuracy", "higher") if named else None,
         name=f"{inner.name} by {model}",
         file=file,

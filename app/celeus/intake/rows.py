@@ -118,8 +118,9 @@ class Options:
     those that are named, and ``judged`` says that people judge them.
     ``directions`` and ``scales`` are those of columns by name; ``higher``, and the scale under '',
     are of the guess, or of the only column of numbers. ``repeats`` says what rows of one id are:
-    `items`, the `first` of them, their `mean`, or the only rows that are read, as `COLUMN=VALUE`;
-    several are joined by `; `. Of outputs `COLUMN` tells the runs of an item apart.
+    `items`, `runs` (items too, as many of each id), the `first` of them, their `mean`, or the only
+    rows that are read, as `COLUMN=VALUE`; several are joined by `; `. Of outputs `COLUMN` tells the
+    runs of an item apart.
     ``rows`` is the table, member or kind of rows that is meant, of a file with several, and behind
     a colon, or alone, which rows are items: `with_id` or `all`.
     """

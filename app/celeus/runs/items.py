@@ -65,10 +65,10 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     out is hidden; without it they follow from names and values. ``answer`` is the column that is
     judged. ``better`` is the direction of a score, `higher` or `lower`, ``scale`` its ends, such as
     `(1, 5)`, each also by column; ``missing`` are values that stand for no score. ``repeats``
-    (`items`, `first`, `mean` or `COLUMN=VALUE`) says what rows of one id are, ``rows`` (`with_id`,
-    `all`) whether those without one are items, or which table of a file is meant. ``metric`` and
-    ``filter`` choose among those of a log. ``loss`` is that of the session: surrogates are on its
-    scale.
+    (`items`, `runs`, of which ``target`` `runs` gives the mean, `first`, `mean` or `COLUMN=VALUE`)
+    says what rows of one id are, ``rows`` (`with_id`, `all`) whether those without one are items,
+    or which table of a file is meant. ``metric`` and ``filter`` choose among those of a log.
+    ``loss`` is that of the session: surrogates are on its scale.
 
     Raises `celeus.NeedsAnswer`, with all questions that are open and the arguments that answer
     them, where the file does not say what a number means or what the judge is to see; and

@@ -8,7 +8,7 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
-from celeus.intake.table.column_names import is_of_models
+from celeus.intake.table.column_names import is_of_models, is_system_run
 from celeus.intake.table.columns import Column, columns_of, stands_twice
 from celeus.intake.table.guessing import (
     are_like_verdicts,
@@ -364,8 +364,11 @@ def _of_repeated(name: str | None, facts: Facts, given: str, *, outputs: bool) -
         f"{facts.repeated + facts.ids} rows have only {facts.ids} different {shared}."
         " How are rows that share one to be read?"
     )
-    choices = [
-        Choice(f"{given}items", "every row is an item of its own"),
+    choices = [Choice(f"{given}items", "every row is an item of its own")]
+    if facts.each is not None and any(map(is_system_run, facts.runs)):
+        runs = f"every row is one of {facts.each} runs: an item of its own, for target runs"
+        choices.append(Choice(f"{given}runs", runs))
+    choices += [
         Choice(f"{given}first", f"they are one item, read from the first row: {facts.ids} items"),
     ]
     if facts.numbers:

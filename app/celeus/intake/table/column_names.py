@@ -18,11 +18,14 @@ IDS = (
 """Names of what tells items apart: rows that share one are of one item."""
 POSITIONS = "row_id nr no number index line_number"
 ROW_NUMBERS = f"{POSITIONS} uuid guid key"
-_RUNS = words(
-    "worker annotator rater reviewer labeler labeller coder assignment run epoch trial attempt"
-    " repeat repetition iteration seed turn metric criterion criteria aspect dimension"
+_SYSTEM_RUNS = words("run epoch trial attempt sample completion repeat repetition iteration seed")
+"""Names of columns that number the runs of a system on one item."""
+_RUNS = (_SYSTEM_RUNS - words("sample completion")) | words(
+    "worker annotator rater reviewer labeler labeller coder assignment"
+    " turn metric criterion criteria aspect dimension"
 )
 """Names of columns by which rows of one item differ: people, runs of a model, or what is scored."""
+_NUMBERS = words("id index no number name")
 NAMES: Mapping[str, str] = {
     "instructions": "instructions rubric guidelines anleitung",
     "messages": "messages conversation conversations chat dialog dialogue turns history mapping"
@@ -131,8 +134,14 @@ def is_of_models(column: str) -> bool:
 
 def is_run(column: str) -> bool:
     """Return True if the rows of one item differ by this column: a worker, an epoch, a trial."""
-    named = tokens_of(column) - words("id index no number name")
+    named = tokens_of(column) - _NUMBERS
     return bool(named) and named <= _RUNS
+
+
+def is_system_run(column: str) -> bool:
+    """Return True if this column numbers the runs of a system on one item."""
+    named = tokens_of(column) - _NUMBERS
+    return bool(named) and named <= _SYSTEM_RUNS
 
 
 def snake(part: str) -> str:
