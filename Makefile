@@ -11,7 +11,7 @@ OUT ?= studies
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports size ecosystem lock generate generated
+.PHONY: help env demo serve ruff style lint lint-js bundle wheel check test nightly bench bench-labels study pictures imports size ecosystem lock generate generated
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,12 @@ WEB := app/celeus/web
 lint-js: $(WEB)/types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
 	npm --prefix $(WEB) run --silent lint
 
+bundle: $(WEB)/node_modules/.package-lock.json ## Make one script for each page, where Node is there
+	npm --prefix $(WEB) run --silent bundle
+
+wheel: env bundle ## Build the wheel of a release into dist, with the bundle
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
 $(WEB)/types/api.d.ts: openapi/openapi.json $(WEB)/node_modules/.package-lock.json
 	npm --prefix $(WEB) run --silent types
 
@@ -80,6 +86,10 @@ else
 lint-js:
 	@echo "The pages' scripts are not checked: there is no npm here."
 	@test "$(CI)" != true
+
+bundle wheel:
+	@echo "A release needs npm, for one script for each page."
+	@false
 endif
 
 # Tests start many processes, and each would compile anew whatever it imports

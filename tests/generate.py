@@ -38,7 +38,7 @@ RESULTS = {
     "Point": ["TrajectoryPoint"],
     "PolicyPlan": ["PolicyPlanOut"],
     "Pool": ["PoolOut"],
-    "Provisional": ["ProvisionalInterval"],
+    "Provisional": ["Provisional"],
     "QuestionAnswer": ["AnswerWords"],
     "Rounds": ["Rounds"],
     "Scale": ["Scale"],

@@ -7,9 +7,9 @@ from pathlib import Path
 CHECKOUT = Path(__file__).parents[1]
 
 
-def built(folder: Path) -> Path:
+def built(folder: Path, checkout: Path = CHECKOUT) -> Path:
     """The wheel, built into ``folder`` without a network."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=CHECKOUT, check=True, capture_output=True)
+    subprocess.run(build, cwd=checkout, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     return wheel

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from celeus.runs.certify import compare as compare
     from celeus.runs.certify import judge_check as judge_check
     from celeus.runs.items import read_items as read_items
+    from celeus.runs.proposals import Proposals as Proposals
 
 _HOMES = {
     "AsyncClient": "client.asynchronous",
@@ -30,6 +31,7 @@ _HOMES = {
     "NeedsAnswer": "errors",
     "Pool": "client.results",
     "Problem": "client.refusals",
+    "Proposals": "runs.proposals",
     "Refusal": "errors",
     "Session": "client.blocking",
     "Status": "client.results",
@@ -47,12 +49,7 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        home = import_module(f"{__name__}.{_HOMES[name]}")
-    except ModuleNotFoundError as missing:
-        extra = "pip install 'celeus[engine]'"
-        raise ImportError(f"celeus.{name} needs {missing.name}: {extra}") from missing
-    return getattr(home, name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

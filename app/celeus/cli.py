@@ -34,37 +34,37 @@ class Place(NamedTuple):
 
     module: str
     name: str
-    extra: Literal["demo", "engine", "server"] = "server"
+    extra: Literal["demo", "mcp", "server"] = "server"
 
 
-# What asks a service needs no extra, except `push` to close a run before
 PLACES = {
     "open": Place("sessions", "open_session"),
     "sessions": Place("sessions", "sessions"),
     "status": Place("sessions", "status"),
     "close": Place("sessions", "close"),
-    "import": Place("imports", "imports", "engine"),
+    "import": Place("imports", "imports"),
     "plan": Place("plan", "plan"),
     "judge": Place("judges", "judge"),
     "guess": Place("judges", "guess"),
     "bridge": Place("bridges", "bridges"),
-    "run": Place("runs", "runs", "engine"),
-    "compare": Place("compare", "compare", "engine"),
-    "judge-check": Place("judge_check", "judge_check", "engine"),
+    "run": Place("runs", "runs"),
+    "compare": Place("compare", "compare"),
+    "judge-check": Place("judge_check", "judge_check"),
     "gate": Place("gate", "gate"),
     "claims": Place("claims", "claims"),
-    "push": Place("runs", "push", "engine"),
+    "mcp": Place("mcp", "mcp", "mcp"),
+    "push": Place("runs", "push"),
     "export": Place("export", "export"),
-    "verify": Place("verify", "verify", "engine"),
-    "attest": Place("verify", "attest", "engine"),
-    "simulate": Place("simulate", "simulate", "engine"),
+    "verify": Place("verify", "verify"),
+    "attest": Place("verify", "attest"),
+    "simulate": Place("simulate", "simulate"),
     "demo": Place("demo", "demo", "demo"),
     "serve": Place("service.serve", "serve"),
     "migrate": Place("service.serve", "migrate"),
     "keys": Place("service.keys", "keys"),
     "database": Place("service.database", "database_tool"),
     "audit": Place("verify", "audit"),
-    "signing-key": Place("verify", "signing_key", "engine"),
+    "signing-key": Place("verify", "signing_key"),
     "openapi": Place("service.serve", "openapi"),
 }
 

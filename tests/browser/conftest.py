@@ -9,7 +9,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-import psycopg
 import pytest
 from playwright.sync_api import (
     Browser,
@@ -20,10 +19,15 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from celeus.operations.certificates.signing_keys import make_key
-from celeus.store import revisions
-from tests.browser.site import NO_BROWSER, PATIENCE_MS, WIDE, Complaints, Site
-from tests.servers import Service, running_services
+from tests.browser.site import (
+    NO_BROWSER,
+    PATIENCE_MS,
+    WIDE,
+    Complaints,
+    Site,
+    running_pages,
+)
+from tests.servers import Service
 
 CHROMIUM = Path(
     os.environ.get("CELEUS_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
@@ -50,24 +54,8 @@ def running_site(
     postgres_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Service, str]]:
     """One real server for all tests in the browser, on a database of its own."""
-    name = f"browser_{secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url, autocommit=True) as db:
-        db.execute(f"CREATE DATABASE {name}".encode())
-    url = postgres_url.replace("/celeus?", f"/{name}?")
-    assert url != postgres_url
-    revisions.upgrade(url)
-    signing_key = tmp_path_factory.mktemp("signing") / "key.pem"
-    make_key(signing_key)
-    environment = {
-        "CELEUS_SIGNING_KEY_FILE": str(signing_key),
-        # Webhooks of the tests lead to loopback
-        "CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8",
-        "CELEUS_WEBHOOK_HTTP": "true",
-        # Pictures of it load without a click
-        "CELEUS_MEDIA_HOSTS": "localhost",
-    }
-    with running_services(1, url, environment=environment) as (service,):
-        yield service, url
+    with running_pages(postgres_url, tmp_path_factory.mktemp("signing")) as served:
+        yield served
 
 
 @pytest.fixture

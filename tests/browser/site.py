@@ -1,13 +1,20 @@
 """What tests in the browser are given: a service, and what the browser complains about."""
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from _pytest.mark import ParameterSet
 
+from celeus.operations.certificates.signing_keys import make_key
+from celeus.store import revisions
 from tests.keys import bearer, key_in
-from tests.servers import Service
+from tests.servers import Service, running_services
 
 NO_BROWSER = "no Chromium"
 """How the reason begins for which tests in the browser are skipped."""
@@ -76,3 +83,28 @@ class Complaints:
     def unexpected(self) -> list[str]:
         """Those nobody said to expect."""
         return [one for one in self.heard if not any(part in one for part in self.expected)]
+
+
+@contextmanager
+def running_pages(
+    postgres_url: str, folder: Path, **environment: str
+) -> Iterator[tuple[Service, str]]:
+    """A server on a database of its own, whose signing key lies in ``folder``."""
+    name = f"browser_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as db:
+        db.execute(f"CREATE DATABASE {name}".encode())
+    url = postgres_url.replace("/celeus?", f"/{name}?")
+    assert url != postgres_url
+    revisions.upgrade(url)
+    signing_key = folder / "key.pem"
+    make_key(signing_key)
+    environment |= {
+        "CELEUS_SIGNING_KEY_FILE": str(signing_key),
+        # Webhooks of the tests lead to loopback
+        "CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8",
+        "CELEUS_WEBHOOK_HTTP": "true",
+        # Pictures of it load without a click
+        "CELEUS_MEDIA_HOSTS": "localhost",
+    }
+    with running_services(1, url, environment=environment) as (service,):
+        yield service, url

@@ -12,7 +12,8 @@ from celeus.core.session.session import Session, judge_rounds
 from celeus.simulation.best import best_systems, plan_for
 from celeus.simulation.sessions import seed_of
 from tests.claims.sessions import ALPHA
-from tests.claims.stalling import kept_open
+from tests.claims.stalling import LOOKS_APART, kept_open
+from tests.core.worlds import provisional
 
 Floats = NDArray[np.float64]
 Chance = np.random.Generator
@@ -86,7 +87,8 @@ class LostBest:
 def lost_best(world: str, items: int, sessions: int, *, stalled: bool = False) -> LostBest:
     """Sessions, each on a pool of its own.
 
-    ``stalled``: by who sees all losses, and keeps back what speaks for the first of the best.
+    ``stalled``: by who sees all losses, and keeps back what speaks for the first of the best. Lost
+    is also who is out with open draws at their worst.
     """
     first = every = 0
     for number in range(sessions):
@@ -101,9 +103,12 @@ def lost_best(world: str, items: int, sessions: int, *, stalled: bool = False) -
         def speaks(item: int, losses: Floats = losses, system: int = int(best[0])) -> bool:
             return bool(losses[item, system] < losses[item].mean())
 
+        standing = np.arange(candidates.count)
         for _ in kept_open(session, loss, speaks) if stalled else judge_rounds(session, loss):
-            pass
-        standing = session.question.race.standing
+            found = None if session.observed % LOOKS_APART else provisional(session)
+            if found is not None:
+                standing = np.intersect1d(standing, found.race.standing)
+        standing = np.intersect1d(standing, session.question.race.standing)
         first += best[0] not in standing
         every += not np.isin(best, standing).any()
     return LostBest(sessions, first, every)

@@ -8,10 +8,10 @@ from celeus.core.plans.plan import make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
 from celeus.core.session.outcome import Loss
-from celeus.core.session.provisional import provisional
 from celeus.core.session.session import AnySession, begin_mean
 from celeus.simulation.sessions import ever_missed, seed_of
 from tests.claims.sessions import Case
+from tests.core.worlds import provisional
 
 MOST_OPEN = 8
 LOOKS_APART = 5

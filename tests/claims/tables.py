@@ -5,14 +5,19 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plans.table_plan import TableSettings
+from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Column, Table
+from celeus.core.randomness import commitment
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.sessions import seed_of
-from celeus.simulation.tables import judge_table
+from celeus.simulation.tables import ever_lost, judge_table, risks
 from tests.claims.sessions import ALPHA
+from tests.claims.stalling import LOOKS_APART, kept_open
+from tests.core.worlds import provisional
 
 Floats = NDArray[np.float64]
 Chance = np.random.Generator
@@ -92,6 +97,38 @@ WORLDS: dict[str, Callable[[Chance, int], World]] = {
     "groups, anti-correlated": lambda chance, items: _groups(chance, items, -0.6),
     "groups and metrics": _both,
 }
+
+
+def lost_at_worst(world: str, items: int, sessions: int) -> NDArray[np.int64]:
+    """Sessions in which a claim ever lost its risk, also with open draws at their worst.
+
+    Judged by who sees all losses, and keeps back what would correct the first claim.
+    """
+    missed = [_lost_at_worst(world, items, number) for number in range(sessions)]
+    return np.asarray(np.sum(missed, axis=0, dtype=np.int64))
+
+
+def _lost_at_worst(world: str, items: int, number: int) -> NDArray[np.bool_]:
+    table, losses, wish = WORLDS[world](np.random.default_rng([number, items, 29]), items)
+    seed = seed_of(number, 29)
+    plan = plan_table(wish, table, "simulated", commitment(seed))
+    session, truth = Session.of(TableQuestion(plan, table, seed), seed), risks(plan, table, losses)
+    missed = np.zeros(len(truth), dtype=np.bool_)
+
+    def corrects(item: int) -> bool:
+        interval = session.question.claims[0].interval
+        leans_low = interval.lower + interval.upper < 2.0 * truth[0]
+        return bool((losses[item, 0] < truth[0]) != leans_low)
+
+    for _ in kept_open(session, lambda item: tuple(losses[item].tolist()), corrects):
+        found = None if session.observed % LOOKS_APART else provisional(session)
+        for place, claim in enumerate([] if found is None else found.claims):
+            held = claim.interval.lower - 1e-9 <= truth[place] <= claim.interval.upper + 1e-9
+            missed[place] |= not held
+    own = [
+        ever_lost(claim, risk) for claim, risk in zip(session.question.means, truth, strict=True)
+    ]
+    return np.asarray(missed | np.array(own))
 
 
 def lost_claims(world: str, items: int, sessions: int) -> NDArray[np.int64]:

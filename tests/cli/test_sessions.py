@@ -92,3 +92,17 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
         refused = run(*wrong)
         assert (refused.status, refused.out) == (1, ""), wrong
         assert why in refused.err, wrong
+
+
+def test_a_file_whose_session_or_plan_is_refused_leaves_no_pool(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "refused.csv"
+    file.write_text("id,surrogate\n" + "".join(f"q{at},0.5\n" for at in range(30)))
+    for wrong in (("open", file, "--precision", "7"), ("plan", file, "--precision", "7")):
+        refused = run(*wrong)
+        assert (refused.status, refused.out) == (1, "")
+        assert " is deleted again" in refused.err
+        assert "did you mean 7 % (0.07)?" in refused.err
+    with Client(service.url, ADMIN) as client:
+        assert "refused" not in {pool.name for pool in client.pools()}

@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
+from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
+from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.rounds import PENDING
 from celeus.core.session.session import Session, begin_mean
+from celeus.core.session.table.table_question import Table
 from celeus.simulation.sessions import Truth, oracle_scores
 
 Floats = NDArray[np.float64]
+Q = TypeVar("Q", Mean, Best, Table)
 
 SEED = b"a seed for the tests"
 EXACT = 1e-12
@@ -46,6 +50,16 @@ def mixture(weight: list[float], seed: bytes = SEED, beta: float = 0.4) -> Mixtu
     """The proposal of a session with these scores before its first draw."""
     scores = np.array(weight)
     return MixtureProposal(scores, draw_orders(scores, seed), beta)
+
+
+def provisional(session: Session[Q]) -> Q | None:
+    """The question with open draws at their worst; None where no judgement waits."""
+    waiting = WaitingRounds.of(session)
+    if waiting is None:
+        return None
+    question = waiting.settled()
+    assert isinstance(question, type(session.question))
+    return question
 
 
 @dataclass(slots=True)

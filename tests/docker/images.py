@@ -12,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 BASE = "localhost/celeus-test-python:3.11-slim"
+NODE_BASE = "localhost/celeus-test-node:18-slim"
 IMAGE = "localhost/celeus-test"
 SUITE = "bookworm"
 PACKAGES = "python3,python3-venv,ca-certificates"
@@ -60,11 +61,25 @@ def make_base(folder: Path) -> None:
         called("buildah", "rm", container)
 
 
+def make_node_base() -> None:
+    """What stands in for Docker's `node:22-bookworm-slim`, kept for the next time."""
+    if called("buildah", "images", "--quiet", "--filter", f"reference={NODE_BASE}"):
+        return
+    container = called("buildah", "from", BASE)
+    try:
+        for command in ("update", "install -y --no-install-recommends nodejs npm"):
+            called("buildah", "run", CHROOT, container, "--", "apt-get", "-qq", *command.split())
+        called("buildah", "commit", container, NODE_BASE)
+    finally:
+        called("buildah", "rm", container)
+
+
 def build() -> None:
     """Build what docker/Dockerfile says."""
     called(
         *("buildah", "build", CHROOT, "--layers", "--format", "docker"),
-        *("--build-arg", f"PYTHON_IMAGE={BASE}", "--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"),
+        *("--build-arg", f"PYTHON_IMAGE={BASE}", "--build-arg", f"NODE_IMAGE={NODE_BASE}"),
+        *("--volume", f"{CERTIFICATES}:{CERTIFICATES}:ro"),
         *("--file", ROOT / "docker" / "Dockerfile", "--tag", IMAGE, ROOT),
     )
 

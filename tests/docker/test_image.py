@@ -26,6 +26,7 @@ from tests.docker.images import (
     config,
     container,
     make_base,
+    make_node_base,
     require_tools,
 )
 from tests.factories import KnownPool, labelled, opened
@@ -44,6 +45,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The image, built."""
     require_tools()
     make_base(tmp_path_factory.mktemp("base"))
+    make_node_base()
     build()
 
 
@@ -75,6 +77,12 @@ def test_the_image_holds_what_the_lock_says_and_no_more(box: Container) -> None:
     locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
     found = box.run("-c", LISTED, program="/opt/celeus/bin/python").split()
     assert {re.sub(r"[-_.]+", "-", name) for name in found} == locked | {"celeus"}
+
+
+def test_the_image_serves_one_script_a_page(box: Container) -> None:
+    program = "from celeus.web.assets import Assets; print(Assets().lookup_path('js/label.js')[0])"
+    found = box.run("-c", program, program="/opt/celeus/bin/python")
+    assert found.endswith("/celeus/web/bundle/js/label.js")
 
 
 def test_the_image_does_not_run_as_root() -> None:

@@ -43,7 +43,7 @@ def test_the_commands_and_tests_of_the_page_run(tmp_path: Path, service: Service
     opening = blocks(SESSIONS, "sh")[0].text
     asking, testing = (block.text for block in blocks(PAGE, "sh"))
     assert f"`{ASKED}`" in PAGE.read_text()
-    release, alone = (block.text for block in blocks(PAGE, "python"))
+    (release,) = (block.text for block in blocks(PAGE, "python"))
     gitlab = yaml.safe_load(blocks(PAGE, "yaml")[1].text)["celeus-gate"]
     own = (("ce_…", ADMIN), ("http://127.0.0.1:8000", service.url))
     opened = in_bash(filled(opening, *own, ("precision=0.1", ASKED)), tmp_path)
@@ -51,7 +51,6 @@ def test_the_commands_and_tests_of_the_page_run(tmp_path: Path, service: Service
     (session,) = ID.findall(opened.stdout)
     judged(service.url, ADMIN, session)
     (tmp_path / "test_release.py").write_text(filled(release, ("ses_…", session)))
-    (tmp_path / "test_alone.py").write_text(alone)
 
     def typed(script: str) -> subprocess.CompletedProcess[str]:
         where = f"export CELEUS_URL={service.url} CELEUS_KEY={ADMIN}\n"
@@ -68,7 +67,6 @@ def test_the_commands_and_tests_of_the_page_run(tmp_path: Path, service: Service
     assert typed(command).returncode == 0
     tested = typed(testing)
     assert "2 passed" in tested.stdout, tested.stdout
-    assert "1 passed" in typed("pytest test_alone.py").stdout
 
 
 def test_the_workflow_uses_the_action_as_it_is() -> None:

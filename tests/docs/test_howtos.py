@@ -51,7 +51,8 @@ def filled(script: str, *places: tuple[str, str]) -> str:
 def test_the_program_that_lets_a_model_judge_certifies_its_score(
     tmp_path: Path, service: Service
 ) -> None:
-    line, program = blocks(DOCS / "judges.md", "json", "python")
+    line, program, agents = blocks(DOCS / "judges.md", "json", "python")
+    assert json.loads(agents.text)["mcpServers"]["celeus"]["args"] == ["mcp"]
     shown = json.loads(line.text)
     rng = np.random.default_rng(0)
     lines = []

@@ -25,3 +25,15 @@ def test_the_code_of_the_page_runs(
     certificate = (tmp_path / "certificate.json").read_bytes()
     assert verify(certificate).valid
     assert isinstance(names["session"], celeus.Session)
+
+
+def test_the_hill_climb_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (climb,) = blocks(ROOT / "docs" / "compare.md", "python")
+    exec(compile(climb.text, "compare.md", "exec"), {})  # noqa: S102 -- the page's own code
+    worse, better, left = capsys.readouterr().out.splitlines()
+    assert worse.startswith("proposal 1 rejected")
+    assert better.startswith("proposal 2 accepted")
+    assert left == "prom 0.025"

@@ -6,6 +6,7 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.gates.questions import outcome_of, question_of
+from celeus.gates.reports import Report
 
 SESSION: dict[str, Any] = {
     "id": "ses_1",
@@ -56,3 +57,15 @@ def test_at_least_is_not_asked_of_a_loss_that_names_no_score(
     with pytest.raises(InvalidValue, match=f"{way}, or name the score") as refusal:
         outcome_of({**SESSION, **ends, "score": score}, question)
     assert f"would be asked of the {name}" in refusal.value.detail
+
+
+@pytest.mark.parametrize("option", ["--at-most", "--score-at-least"])
+def test_a_case_says_which_runs_have_to_succeed(option: str) -> None:
+    """A case stands alone among those of other suites: the risk of one run is another number."""
+    score = {"name": "accuracy", "better": "higher", "lower": 0.1, "upper": 0.3}
+    status = {**SESSION, "score": score, "scale": {"lower": 0.0, "upper": 1.0}, "claim": None}
+    question = question_of({option: 0.5}, None, None)
+    [case] = Report(outcome_of({**status, "success": "all of 4"}, question)).cases()
+    assert case.name.endswith("0.5 where success is all of 4 runs")
+    [plain] = Report(outcome_of({**status, "success": None}, question)).cases()
+    assert plain.name.endswith("0.5")

@@ -207,7 +207,7 @@ RUNS = [
 
 
 def test_rows_of_one_id_are_asked() -> None:
-    choices = ["items", "first", "mean", "trial=0", "trial=1", "trial=2"]
+    choices = ["items", "runs", "first", "mean", "trial=0", "trial=1", "trial=2"]
     assert questions(RUNS) == {"repeats": choices}
     rows = items(read(RUNS, repeats="items"))
     assert [row["id"] for row in rows][:4] == ["t0", "t0 (2)", "t0 (3)", "t1"]
@@ -218,6 +218,15 @@ def test_rows_of_one_id_are_asked() -> None:
     ]
     rows = items(read(RUNS, repeats="trial=1"))
     assert [row["payload"]["answer"] for row in rows] == ["r 1", "r 4", "r 7", "r 10"]
+
+
+def test_runs_are_items_of_which_every_id_has_as_many() -> None:
+    assert items(read(RUNS, repeats="runs")) == items(read(RUNS, repeats="items"))
+    fewer = RUNS[:-1]
+    assert "runs" not in questions(fewer)["repeats"]
+    with pytest.raises(InvalidValue, match="Item t3 has fewer runs than t0") as refused:
+        items(read(fewer, repeats="runs"))
+    assert refused.value.field == "repeats"
 
 
 def test_the_mean_of_rows_of_one_id_is_that_of_their_losses() -> None:
@@ -262,10 +271,10 @@ def test_rows_that_were_chosen_stay_so_where_they_still_share_an_id() -> None:
         for run in (1, 2)
     ]
     choices = questions(rows, repeats="model=n")["repeats"]
-    assert choices == ["model=n; " + way for way in ("items", "first", "run=1", "run=2")]
+    assert choices == ["model=n; " + way for way in ("items", "runs", "first", "run=1", "run=2")]
     said = [[one["payload"]["answer"] for one in items(read(rows, repeats=way))] for way in choices]
-    assert [len(answers) for answers in said] == [12, 6, 6, 6]
-    assert [answers[0] for answers in said] == ["n 1 of i0", "n 1 of i0", "n 1 of i0", "n 2 of i0"]
+    assert [len(answers) for answers in said] == [12, 12, 6, 6, 6]
+    assert [answers[0] for answers in said] == ["n 1 of i0"] * 4 + ["n 2 of i0"]
 
 
 def test_rows_without_an_id_are_asked() -> None:
@@ -628,6 +637,13 @@ def test_a_constant_beside_what_nobody_can_judge_is_not_the_item() -> None:
     assert questions(rows) == {"answer": ["games"]}
     rows = [{"question": f"Why {at}?", "completions": [{"text": f"So {at}"}]} for at in range(6)]
     assert questions(rows) == {"answer": ["completions", "question"]}
+
+
+def test_questions_of_a_survey_are_names_of_columns() -> None:
+    """The name of a column of numbers would be a number in a file without a header."""
+    seen = "Which of the answers did you see there?"
+    rows = [{seen: f"The answer number {at} of all", "How good is it?": str(at)} for at in range(6)]
+    assert items(read(rows))[0]["payload"] == {seen: "The answer number 0 of all"}
 
 
 def test_a_table_whose_first_row_is_no_header_is_refused() -> None:

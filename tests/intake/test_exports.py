@@ -327,6 +327,51 @@ def test_a_format_settles_roles_and_scores(case: Case) -> None:
     assert known.repeats == case.repeats
 
 
+def test_an_attempt_of_garak_is_its_outputs_once_they_are_evaluated() -> None:
+    """An attempt stands there before its detectors have run, and again behind them."""
+    attempt = {
+        "entry_type": "attempt",
+        "uuid": "u1",
+        "status": 1,
+        "probe_classname": "dan.A",
+        "prompt": {"turns": [{"role": "user", "content": {"text": "Do it"}}]},
+        "outputs": [{"text": "No."}, None],
+        "detector_results": {},
+    }
+    evaluated = attempt | {"status": 2, "detector_results": {"dan.Hit": [0.0, None]}}
+    found = sheet(
+        lines(
+            {"entry_type": "init", "run": "r"}, attempt, evaluated, {"entry_type": "eval", "n": 1}
+        )
+    )
+    assert (found.form, found.read_as) == (
+        "garak",
+        ("a report of garak", "2 outputs of 1 attempts"),
+    )
+    assert items(found) == [
+        {"id": "u1", "question": "Do it", "answer": "No.", "score": 0.0},
+        {"id": "u1", "question": "Do it", "answer": None, "score": None},
+    ]
+    assert found.known is not None
+    assert (found.known.higher, found.known.scale) == (False, (0.0, 1.0))
+
+
+def test_the_lines_of_labels_below_the_header_of_qualtrics_are_no_items() -> None:
+    names = ["StartDate", "EndDate", "Finished", "RecordedDate", "ResponseId", "Q1", "Q2"]
+    labels = dict(
+        zip(names, ["Start", "End", "Done?", "At", "ID", "How good?", "Why?"], strict=True)
+    )
+    ids = {name: json.dumps({"ImportId": name}) for name in names}
+    answers = [
+        dict.fromkeys(names, "x") | {"ResponseId": f"R{at}", "Q1": str(at)} for at in range(3)
+    ]
+    found = sheet(table(labels, ids, *answers))
+    assert (found.form, found.known) == ("qualtrics", None)
+    assert found.read_as[-1] == "without 2 lines of labels below the header"
+    assert [row for _, row in found.rows()] == answers
+    assert [row for _, row in sheet(table(*answers)).rows()] == answers
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.form)
 def test_a_file_that_lacks_a_mark_is_any_table(case: Case) -> None:
     row = {name: value for name, value in case.row.items() if name != case.mark}
@@ -571,7 +616,7 @@ def test_the_command_reads_what_the_format_settles(
     (log,) = read("table", sources("table", [path]), Options(metric))
     assert mean(row.loss for row in log.rows) == pytest.approx(loss)
     called = next(export.called for export in EXPORTS if export.form == form)
-    assert log.told[0].startswith(f"export is {called}")
+    assert log.notes[0].startswith(f"export is {called}")
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -819,7 +864,7 @@ def test_pairs_are_of_two_systems_and_samples_are_asked_about() -> None:
     (question,) = asked.value.questions
     assert question["name"] == "repeats"
     values = [choice["value"] for choice in question["choices"]]
-    assert values == ["items", "first", "mean", "sample=0", "sample=1"]
+    assert values == ["items", "runs", "first", "mean", "sample=0", "sample=1"]
 
 
 @pytest.mark.parametrize("indent", [None, 1])

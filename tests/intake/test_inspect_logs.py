@@ -275,7 +275,7 @@ def test_epochs_are_reduced_as_the_log_says(
     path = written(tmp_path / "log.json", epochs(RUNS, reducer))
     assert [row.loss for row in rows("inspect", path)] == pytest.approx(losses)
     (log,) = read("inspect", sources("inspect", [path]), Options())
-    assert log.told[0].startswith(f"4 epochs of an item count as their {reducer}, as in the log")
+    assert log.notes[0].startswith(f"4 epochs of an item count as their {reducer}, as in the log")
     as_mean = rows("inspect", path, options=Options(reducer="mean"))
     assert [item.loss for item in join(as_mean, "mockllm/a").items] == [0.75, 0.25]
 

@@ -198,7 +198,7 @@ def test_people_see_the_whole_answer_and_not_the_part_that_a_filter_took(tmp_pat
     line["resps"] = [["The sum is 7, so the answer is seven."]]
     path.write_text(json.dumps(line))
     (row,) = rows("lm-eval", path)
-    assert row.answer == row.said == "The sum is 7, so the answer is seven."
+    assert row.answer == row.answer_text == "The sum is 7, so the answer is seven."
     assert row.extracted == "[invalid]"
 
 

@@ -1,12 +1,13 @@
 """Which log is of which tool, by what is in it."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from celeus.intake.formats.registry import READERS, sniff
+from celeus.intake.formats.registry import READERS, form_of, sniff
 from celeus.intake.rows import Columns, Options
 from celeus.intake.sources.files import Source
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, refusal, rows
@@ -58,6 +59,19 @@ def test_what_is_written_by_hand_is_known_too(tmp_path: Path, text: str, form: s
     assert sniff(Source.of_path(path)) == form
     with path.open("rb") as file:
         assert sniff(Source.of_file(path.name, file)) == form
+
+
+@pytest.mark.parametrize("form", ["promptfoo", "lm-eval"])
+def test_a_log_that_is_packed_is_read_as_the_log_it_holds(tmp_path: Path, form: str) -> None:
+    path = next(path for found, path in FILES if found == form)
+    packed = tmp_path / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    for other in path.parent.glob("results_*.json"):
+        shutil.copy(other, tmp_path)
+    options = Options(filter="strict-match" if form == "lm-eval" else None)
+    read = rows(form, packed, options=options)
+    assert [row.loss for row in read] == [row.loss for row in rows(form, path, options=options)]
+    assert form_of(packed) == form
 
 
 def test_a_log_of_another_tool_is_refused_with_its_command(tmp_path: Path) -> None:

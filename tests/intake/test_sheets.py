@@ -285,6 +285,14 @@ def test_comments_above_the_header_are_left_out_and_told(above: str, separator: 
     assert [*found.rows()][-1] == (last, named)
 
 
+def test_a_comment_below_the_header_is_a_bad_row_to_be_removed() -> None:
+    found = sheet(b"question,answer\n# by the tool\nWhy?,So.\n", "a.csv")
+    (_, bad), (_, row) = found.rows()
+    assert isinstance(bad, BadRow)
+    assert bad.rule == "2 cells, as in the header: remove the line if it is a comment"
+    assert row == {"question": "Why?", "answer": "So."}
+
+
 @pytest.mark.parametrize("below", ["1,What?,\n2,Why?,\n", "What?,yes,\nWhy?,no,\n"])
 def test_names_behind_a_hash_are_no_comment(below: str) -> None:
     with pytest.raises(InvalidValue, match="no header of the rows below"):

@@ -31,7 +31,7 @@ def test_what_says_nothing_of_a_patch_is_left_out_where_that_is_asked_for() -> N
     found = rows("swebench", REPORT, options=left_out)
     assert sorted(row.id for row in found if row.loss is None) == ["d__d-5", "d__d-7", "d__d-8"]
     (log,) = read("swebench", sources("swebench", [REPORT]), Options())
-    (told,) = log.told
+    (told,) = log.notes
     assert "failed, as on the board; --missing infra_failure leaves them out" in told
     said = refusal(rows, "swebench", REPORT, options=Options(missing=("-1",)))
     assert said == "missing is one of infra_failure, error, incomplete, empty_patch, not '-1'"
@@ -69,7 +69,7 @@ def test_what_is_said_of_every_instance_under_its_name_is_read(tmp_path: Path) -
     path.write_text(json.dumps(document))
     (log,) = read("swebench", sources("swebench", [path]), Options())
     assert [row.loss for row in log.rows] == [1.0, 0.0, 0.0, 0.0]
-    assert log.told == (f"4 instances with a report; those that were not run are not in {path}",)
+    assert log.notes == (f"4 instances with a report; those that were not run are not in {path}",)
     path.write_text(json.dumps(document | {"i-9": {"resolved": None}}, indent=1))
     assert "item i-9 of " in refusal(rows, "swebench", path)
     path.write_text(json.dumps(document))

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 import celeus
 from celeus.errors import NeedsAnswer
+from celeus.intake.formats.registry import notes_of, sources
 from celeus.intake.formats.registry import read as read_logs
-from celeus.intake.formats.registry import sources, told
 from celeus.intake.formats.tables import read
 from celeus.intake.joining import compare, each_output, join, ndjson
 from celeus.intake.reducers import EACH
@@ -270,7 +270,7 @@ def test_items_with_unlike_counts_of_answers_are_told_of(tmp_path: Path) -> None
     of_items = "mean loss of said: 0.5833 over items, each by its answers; 0.6 over all 5"
     for rule, lines in (("trial", [of_items]), ("mean", [of_items]), ("trial=1", [])):
         logs = read_logs("table", sources("table", [path]), Options(repeats=rule))
-        assert [line.partition(" answers that")[0] for line in told(logs)[1:]] == lines
+        assert [line.partition(" answers that")[0] for line in notes_of(logs)[1:]] == lines
 
 
 def test_runs_of_one_number_are_asked_about_and_models_have_their_own() -> None:
@@ -341,8 +341,8 @@ def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path
     assert shown[0] == ("d0", "0?", "0!", "x", "tort")
     assert [row.loss for row in log.rows] == [1.0, 0.0] * 3
     assert [row.weight for row in log.rows] == [1, 2, 3, 4, 5, 6]
-    assert "id: doc_id" in log.told[0]
-    assert "score: acc" in log.told[0]
+    assert "id: doc_id" in log.notes[0]
+    assert "score: acc" in log.notes[0]
     named = Columns({"doc_id": "hidden", "response": "hidden"})
     (hashed, *_) = rows("table", path, options=Options(columns=named))
     assert hashed.id != "d0"
@@ -384,7 +384,7 @@ def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nightly.json"
     path.write_text(json.dumps({"total": 3, "results": [{"id": at, "loss": 0} for at in "ab"]}))
     (log,) = read_logs("table", sources("table", [path]), Options())
-    assert "total says 3, where 2 rows were read" in " ".join(log.told)
+    assert "total says 3, where 2 rows were read" in " ".join(log.notes)
 
 
 def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
@@ -395,14 +395,14 @@ def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
     options = Options(reducer=EACH, judged=True)
     (log,) = read_logs("table", sources("table", [path]), options)
     assert [row.loss for row in log.rows] == [None] * 4
-    assert log.told[-1] == "no column is the score, which --score COLUMN names: stars may be one"
+    assert log.notes[-1] == "no column is the score, which --score COLUMN names: stars may be one"
     assert not each_output(log.rows).guessed
 
 
 @pytest.mark.parametrize(
     ("roles", "said"),
     [
-        ({"score": "hidden"}, "the table: Which column is the score? (--score score: such as"),
+        ({"score": "hidden"}, "the table: Which column is the score? Where people are yet to"),
         ({"score": "surrogate", "text": "score"}, "the table: A guess of the loss is a surrogate"),
         ({"text": "surrogate"}, "the table: The column of the surrogate holds no guess"),
         ({"score": "surrogate", "text": "prediction"}, "a row of the table is one output of a mod"),
@@ -466,8 +466,33 @@ def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
     mapping = {"HITId": "id", "Input.question": "question", "Answer.label": "known"}
     with pytest.raises(NeedsAnswer, match="Which count"):
         celeus.read_items(path, mapping=mapping)
-    items = celeus.read_items(path, mapping=mapping, repeats=repeats)
+    items = celeus.read_items(path, mapping=mapping, repeats=repeats, loss=(0, 1))
     assert [item["known"]["loss"] for item in items] == losses
+
+
+def test_neither_marks_nor_times_are_offered_as_a_score() -> None:
+    """As of annotations, which have a hash and a time, and no score."""
+    row = {"answer": "So", "text_hash": 17, "timestamp": 1.7e9, "status": 200}
+    rows = [{"id": at, **row, "note": f"see {at}"} for at in range(6)]
+    assert "has no column that may be the score" in refusal(of, rows, {})
+    asking = refusal(of, [row | {"rating": at} for at, row in enumerate(rows)], {})
+    assert "--each-output makes items of them" in asking
+    assert asking.endswith("(--score rating: such as 0)")
+    given = of(rows, {"status": "score"}, better=["higher"], scale=["0 to 500"])
+    assert {row.loss for row in given} == {0.6}
+
+
+def test_a_score_with_words_for_none_is_offered_and_an_id_is_not() -> None:
+    """As R and Stata write what is missing."""
+    rows = [{"key": at, "answer": f"So {at}", "grade": at, "annotator_id": 7} for at in range(6)]
+    rows[2] |= {"grade": "NA"}
+    rows[3] |= {"grade": "."}
+    asking = refusal(of, rows, {})
+    assert asking.endswith("(--score grade: such as 0)")
+    bare = [{"key": at, "answer": f"So {at}", "annotator_id": 7} for at in range(6)]
+    assert "none holds numbers" in refusal(of, bare, {})
+    asking = refusal(of, rows, {"grade": "score"}, better=["higher"], scale=["0 to 5"])
+    assert "--missing NA: no score, in 1 row; --missing .: no score, in 1 row" in asking
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,15 @@ def test_a_list_within_the_only_row_under_an_id_is_asked_about() -> None:
     assert values(sheet(document, "c10bbc8d.steps")) == TAGS
 
 
+def test_a_report_of_means_is_no_row_that_nobody_said_it_is() -> None:
+    report = {"by": {"a": {"means": {"x": 1}}, "b": {"means": {"x": 2}}}, "n": 2}
+    assert choices(report) == ["by", "document"]
+    assert [row["index"] for row in values(sheet(report, "by"))] == ["a", "b"]
+    report = {"run": {"accuracy": 0.5, "easy": {"passed": 3}}, "config": {"seed": 1}}
+    assert choices(report) == ["document"]
+    assert values(sheet(report, "document")) == [report]
+
+
 def test_one_object_is_one_row() -> None:
     assert values(sheet({"question": "?", "answer": "!"})) == [{"question": "?", "answer": "!"}]
 

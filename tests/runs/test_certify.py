@@ -446,6 +446,22 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify(exam()[0], None, budget=True),
         'or "all", and is True',
     ),
+    "a no": (
+        lambda: celeus.certify(exam()[0], None, target="runs", precision=0.2, repeats="no"),  # type: ignore[arg-type]
+        "repeats must be True or False, and is 'no'",
+    ),
+    "a no to what is fixed": (
+        lambda: celeus.compare(answers("good"), answers("bad"), None, margin=0.1, fixed="no"),  # type: ignore[arg-type]
+        "fixed must be True or False, and is 'no'",
+    ),
+    "a no to begin anew": (
+        lambda: celeus.best({"v1": {"x": "1"}, "v2": {"x": "2"}}, None, fresh="no"),  # type: ignore[arg-type]
+        "fresh must be True or False, and is 'no'",
+    ),
+    "a no to earlier judgements": (
+        lambda: celeus.certify(exam()[0], None, budget=9, keep=0),  # type: ignore[arg-type]
+        "keep must be True or False, and is 0",
+    ),
     "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
     "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
     "a folder": (lambda: celeus.certify(exam()[0], None, budget=9, file="."), "cannot be opened"),

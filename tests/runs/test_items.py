@@ -201,6 +201,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.read_items(write("a.csv", "question,answer\na,b\na,b,c\na\n")),
         "line 3 of a.csv cannot be read, nor can 1 other; expected 2 cells, as in the header",
     ),
+    "a number that is a text": (
+        lambda: celeus.read_items(write("a.csv", 'id,payload,surrogate\nx,Why?,"1,000"\n')),
+        "line 2 of a.csv cannot be read; expected surrogate: a number from 0 to 1, not '1,000'",
+    ),
+    "a few numbers outside the scale": (
+        lambda: celeus.read_items(
+            [*SCORED, {"question": "?", "answer": "1", "score": -0.01}], better="higher"
+        ),
+        "line 41 of the table cannot be read; expected surrogate: a number from 0 to 1",
+    ),
     "a quote": (
         lambda: celeus.read_items(write("a.csv", 'question,answer\n"a,b\nc,d\n')),
         "A quote is opened and not closed: line 2 of a.csv; expected cells",

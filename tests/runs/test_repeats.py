@@ -1,6 +1,7 @@
 """Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -219,18 +220,25 @@ def test_runs_that_a_function_counts_itself_are_all_of_a_draw() -> None:
     assert session.status().runs == 4 * len(rounds)
 
 
-def test_a_label_that_does_not_tell_how_a_run_ended_is_refused() -> None:
-    calls: list[int] = []
+@pytest.mark.parametrize("size", [None, 4])
+def test_a_label_that_does_not_tell_how_a_run_ended_is_refused_at_once(size: int | None) -> None:
+    labelled: list[int] = []
 
     def judge(turn: celeus.Turn) -> None:
-        calls.append(turn.round)
+        labelled.append(turn.round)
         turn.label(1)
 
     rows = [{**row, "prediction": 1} for row in ROWS]
+    session = celeus.certify(rows, None, target="runs", success="all of 4", precision=0.5)
+    judging = (
+        partial(session.judge, judge, concurrency=1)
+        if size is None
+        else partial(session.judge_many, lambda turns: list(map(judge, turns)), size=size)
+    )
     with pytest.raises(InvalidValue, match="judged by a loss for each run") as refused:
-        celeus.certify(rows, judge, target="runs", success="all of 4", precision=0.5)
+        judging()
     assert refused.value.field == "loss"
-    assert len(calls) == 1
+    assert len(labelled) == 1, "before another item is judged in vain"
 
 
 @pytest.mark.parametrize(

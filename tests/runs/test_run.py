@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -388,3 +389,21 @@ def test_who_asks_again_at_once_waits_for_the_others() -> None:
     assert order == ["other", "again"]
     with lock:
         order.append("free")
+
+
+def test_items_passed_on_wait_for_others_once_and_not_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    session = celeus.certify(ROWS[:4], None, budget="all", file=tmp_path / "exam.jsonl")
+    passed: set[int] = set()
+    for item in session.draws():
+        if item.index not in passed:
+            passed.add(item.index)
+            item.pass_on()
+        else:
+            assert len(passed) == 4, "what is passed on comes back after all others"
+            item.observe(0.0)
+    assert session.status().rounds.judged == 4
+    assert len(pauses) == 1

@@ -1,6 +1,10 @@
 import gzip
+import json
 import re
+import shutil
+import subprocess
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from tests.web.test_signing_in import Visiting
 from tests.wheels import built
 
 ROOT = Path(__file__).parents[2]
+ESBUILD = FOLDER.parent / "node_modules" / "esbuild"
 
 
 @pytest.mark.own_app
@@ -114,6 +119,39 @@ def test_another_content_is_another_version(tmp_path: Path) -> None:
     assert Assets(tmp_path).version != before
     with pytest.raises(LookupError):
         Assets(tmp_path).url("c.js")
+
+
+def test_a_bundle_is_served_until_a_script_it_was_made_of_is_another(tmp_path: Path) -> None:
+    folder, bundle = tmp_path / "static", tmp_path / "bundle"
+    for path, text in (("a.js", "import './b.js'"), ("b.js", "1"), ("c.js", "2")):
+        folder.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    modules = Assets(folder, bundle)
+    bundle.mkdir()
+    (bundle / "a.js").write_text("1")
+    made_of = {name: sha256((folder / name).read_bytes()).hexdigest() for name in ("a.js", "b.js")}
+    (bundle / "sources.json").write_text(json.dumps(made_of))
+    bundled = Assets(folder, bundle)
+    assert bundled.version != modules.version
+    found = [bundled.lookup_path(name)[0] for name in ("a.js", "b.js", "c.js")]
+    assert found == [str(bundle / "a.js"), str(folder / "b.js"), str(folder / "c.js")]
+    (folder / "c.js").write_text("3")
+    assert Assets(folder, bundle).lookup_path("a.js")[0] == str(bundle / "a.js")
+    (folder / "b.js").write_text("4")
+    assert Assets(folder, bundle).lookup_path("a.js")[0] == str(folder / "a.js")
+
+
+@pytest.mark.skipif(not ESBUILD.exists(), reason="Node or its packages are missing: make bundle")
+def test_every_script_that_a_page_names_is_bundled(tmp_path: Path) -> None:
+    command = [shutil.which("node") or "node", "bundle.js", str(tmp_path)]
+    subprocess.run(command, cwd=FOLDER.parent, check=True)
+    pages = "".join(path.read_text() for path in TEMPLATES.glob("*.html"))
+    named = set(re.findall(r"static\('(js/[^']+)'\)", pages))
+    assert "js/label.js" in named
+    assets = Assets(FOLDER, tmp_path)
+    for name in named:
+        assert assets.lookup_path(name)[0] == str(tmp_path / name)
+        assert re.findall(r"""(?:from|import) ?["'][^"']+""", (tmp_path / name).read_text()) == []
 
 
 def test_every_file_that_scripts_and_styles_name_is_there() -> None:

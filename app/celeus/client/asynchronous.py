@@ -164,8 +164,9 @@ class AsyncClient:
 
         What a file leaves open is asked: NeedsAnswer lists the questions. The answers are members:
         ``answer`` is the column that is judged, ``better`` `higher` or `lower`, ``scale`` such as
-        `(1, 5)`, ``missing`` values that stand for no score, ``repeats`` (`items`, `first`, `mean`
-        or `COLUMN=VALUE`) for rows of one id, ``rows`` (`with_id`, `all`) where some have none.
+        `(1, 5)`, ``missing`` values that stand for no score, ``repeats`` (`items`, `runs`,
+        `first`, `mean` or `COLUMN=VALUE`) for rows of one id, ``rows`` (`with_id`, `all`) where
+        some have none.
         """
         form = calls.pool_form(name, **members)
         if items is None:

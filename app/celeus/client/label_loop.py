@@ -243,6 +243,7 @@ class Turn:
 
     __slots__ = (
         "_holder",
+        "_task",
         "answers",
         "id",
         "index",
@@ -255,7 +256,7 @@ class Turn:
         "turn",
     )
 
-    def __init__(self, draw: Draw, holder: Holder) -> None:
+    def __init__(self, draw: Draw, holder: Holder, task: JudgeTask = NO_TASK) -> None:
         self.round = draw.round
         self.turn = draw.turn
         self.id = draw.item.id
@@ -267,6 +268,7 @@ class Turn:
         self.said: dict[str, Any] | None = None
         self.runs = 0
         self._holder = holder
+        self._task = task
 
     def observe(
         self,
@@ -335,11 +337,6 @@ class Turn:
             self.prefer(word)
         else:
             self.observe(self._losses(verdict, task))
-        judgement = self.said or {}
-        if task.tries > 1 and not judgement.keys() & {"loss", "unjudgeable", *PASSED}:
-            rule = f"return {task.wanted.get(None, A_LOSS)}, or {UNTOLD}"
-            message = f"{self.id!r} is judged by a loss for each run, which settles it: {rule}"
-            raise InvalidValue(message, field="loss", rule=rule)
 
     def _losses(self, verdict: Any, task: JudgeTask) -> Any:  # noqa: ANN401 -- as `observe` takes it
         """The losses that are returned, or that are the scores returned."""
@@ -383,6 +380,10 @@ class Turn:
         return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
 
     def _say(self, comment: str | None, **judgement: Any) -> None:  # noqa: ANN401 -- JSON
+        if self._task.tries > 1 and not judgement.keys() & {"loss", "unjudgeable"}:
+            rule = f"return {self._task.wanted.get(None, A_LOSS)}, or {UNTOLD}"
+            message = f"{self.id!r} is judged by a loss for each run, which settles it: {rule}"
+            raise InvalidValue(message, field="loss", rule=rule)
         self.said = judgement | ({} if comment is None else {"comment": comment})
 
     def _nothing(self, wanted: str, what: str = "") -> InvalidValue:
@@ -457,6 +458,7 @@ class HeldTurns:
                 rule = "observe, label, prefer, unjudgeable or pass_on"
                 raise InvalidValue(message, field="item", rule=rule)
         held, self.held = self.held, []
+        passed_on = any(turn.said == PASSED for turn in held)
         reply = yield from self._submit(held, self.size)
         self.beats = 0
         while True:
@@ -465,8 +467,10 @@ class HeldTurns:
                     return []
                 reply = yield from self._next(self.size)
             self.state = member(reply, "state")
-            self.held = [Turn(read(Draw, draw), holder) for draw in member(reply, "draws")]
-            if self.held and self.passed.issuperset(turn.round for turn in self.held):
+            draws = [read(Draw, draw) for draw in member(reply, "draws")]
+            self.held = [Turn(draw, holder, self.task) for draw in draws]
+            rounds = {turn.round for turn in self.held}
+            if passed_on and rounds and self.passed.issuperset(rounds):
                 # Nothing else is left: others may come for it, so it is not passed to and fro
                 yield Pause(LONGEST_LOOK)
             if self.held or not self._waits():
@@ -495,7 +499,7 @@ class HeldTurns:
         self.status = reply.get("session", self.status)
         known = {turn.round for turn in working}
         draws = [read(Draw, draw) for draw in member(reply, "draws")]
-        fresh = [Turn(draw, holder) for draw in draws if draw.round not in known]
+        fresh = [Turn(draw, holder, self.task) for draw in draws if draw.round not in known]
         self.held = [*working, *fresh]
         return fresh
 

@@ -355,13 +355,16 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Provisional:
-    """The interval with the rounds that wait, and the draws open before them at their worst.
+    """The answer with the rounds that wait, and the open draws at their worst.
 
-    It covers the truth at the same alpha, at once with all other intervals shown. It stops nothing.
+    It holds at the same alpha, at once with all other answers shown. It stops nothing.
     """
 
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
+    standing: tuple[str, ...]
+    met: int | None
+    metrics: tuple[dict[str, Any], ...]
     open: int
     judged: int
     sentence: str

@@ -69,7 +69,7 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     With --margin exit 0 for yes, 2 for no, 3 where these items do not decide it for a population
     like them; 1 on errors. Without it exit 0.
     """
-    from celeus.intake.formats.registry import differences, told
+    from celeus.intake.formats.registry import differences, notes_of
     from celeus.intake.joining import rows_of
     from celeus.intake.rows import Options
     from celeus.simulation.side_by_side import SideBySide
@@ -87,7 +87,7 @@ def compare(  # noqa: PLR0913 -- one parameter an option
         return Options(metric, filter_, higher=higher, scale=ends, key=key, missing=left)
 
     logs = _logs((a, b), options_of, names)
-    for line in [*told(logs[0]), *told(logs[1]), *differences([*logs[0], *logs[1]])]:
+    for line in [*notes_of(logs[0]), *notes_of(logs[1]), *differences([*logs[0], *logs[1]])]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     rows = [rows_of(of_one) for of_one in logs]
     found = SideBySide.of([*rows[0], *rows[1]], rows[0][0].model, rows[1][0].model)

@@ -278,8 +278,9 @@ def table_options(  # noqa: PLR0913 -- one parameter an option
     repeats: Annotated[
         str | None,
         typer.Option(
-            help="Rows of one id: items of their own, the first, their mean, runs that a COLUMN"
-            " tells apart, or only those of COLUMN=VALUE; also 'first; COLUMN=VALUE'."
+            help="Rows of one id: items of their own, runs (for target runs), the first, their"
+            " mean, runs that a COLUMN tells apart, or only those of COLUMN=VALUE; also 'first;"
+            " COLUMN=VALUE'."
         ),
     ] = None,
     rows: Annotated[
@@ -311,7 +312,7 @@ def table_options(  # noqa: PLR0913 -- one parameter an option
 
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
-    from celeus.intake.formats.registry import differences, read, sources, told
+    from celeus.intake.formats.registry import differences, notes_of, read, sources
     from celeus.intake.joining import arrays, copies, join, kind_of, ndjson, rows_of
     from celeus.intake.reducers import EACH
     from celeus.intake.sources.files import check_apart, npz, write
@@ -327,7 +328,7 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     logs = read(form, given, options)
     rows = rows_of(logs)
     pool = _pool(rows, options, shared)
-    _print([*told(logs), *_on_scale(options)])
+    _print([*notes_of(logs), *_on_scale(options)])
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one

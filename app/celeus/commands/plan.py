@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
-from celeus.commands.pools import Given, Mapping, PoolOrFile, pool_of
+from celeus.commands.pools import (
+    Alpha,
+    AtLeast,
+    AtMost,
+    Given,
+    Mapping,
+    PoolOrFile,
+    Precision,
+    check_amounts,
+    pool_of,
+    questions_of,
+)
 from celeus.errors import InvalidValue
-from celeus.units import Amount
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -25,19 +35,9 @@ MOST_DECIMAL = 9.95
 def plan(  # noqa: PLR0913 -- one parameter an option
     pool: PoolOrFile,
     *,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            metavar=NUMBER,
-            help="Interval width to stop at, such as 0.1 or 10%; default: what suits the pool.",
-        ),
-    ] = None,
-    at_most: Annotated[
-        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at most this.")
-    ] = None,
-    at_least: Annotated[
-        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
-    ] = None,
+    precision: Precision = None,
+    at_most: AtMost = None,
+    at_least: AtLeast = None,
     margin: Annotated[
         str | None,
         typer.Option(
@@ -47,9 +47,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
-    alpha: Annotated[
-        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
-    ] = "0.05",
+    alpha: Alpha = "0.05",
     risk: Annotated[
         str | None,
         typer.Option(metavar=NUMBER, help="Mean loss you expect; default: what surrogates say."),
@@ -71,14 +69,14 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     api_key_file: ManageKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
-    """Say how many labels and hours a session would take, by precision: a forecast, simulated."""
+    """Say how many labels and hours a session would take, by precision: a forecast, simulated.
+
+    Without a precision the service suggests one.
+    """
     from celeus.client import blocking
 
-    numbers = {"precision": precision, "at_most": at_most, "at_least": at_least}
-    for name, written in (numbers | {"margin": margin, "alpha": alpha, "risk": risk}).items():
-        if written is not None:
-            # Before a file becomes a pool, which stays
-            Amount.of(written, name)
+    amounts = {"precision": precision, "at_most": at_most, "at_least": at_least, "margin": margin}
+    check_amounts(**amounts, alpha=alpha, risk=risk)
     asked: dict[str, Any] = {
         "target": target,
         "alpha": alpha,
@@ -86,16 +84,14 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         "risk": risk,
         "policies": policy or POLICIES,
         "runs": RUNS,
-        "questions": [
-            {"side": side, "threshold": threshold}
-            for side, threshold in (("at_most", at_most), ("at_least", at_least))
-            if threshold is not None
-        ],
+        "questions": questions_of(at_most, at_least),
     }
     if margin is not None:
         asked["decide"] = {"margin": margin}
-    with blocking.Client(url, read_key(api_key_file)) as client:
-        made = pool_of(client, pool, mapping, given)
+    with (
+        blocking.Client(url, read_key(api_key_file)) as client,
+        pool_of(client, pool, mapping, given) as made,
+    ):
         if made.metrics:
             rule = "a pool of one loss; `client.plan` and the page New session plan several metrics"
             raise InvalidValue(f"pool must be {rule}", field="pool", rule=rule, value=made.id)

@@ -1,15 +1,18 @@
-"""A pool by its id, or made of a file: the argument of commands that begin with one."""
+"""A pool by its id, or made of a file, and what is asked of a session on it: shared options."""
 
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.commands.options import NUMBER
+from celeus.errors import InvalidValue, NeedsAnswer, Refusal, Unavailable
 from celeus.shorten import one_line
+from celeus.units import Amount
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -35,16 +38,67 @@ Given = Annotated[
         help="An answer to what the file leaves open, such as better=higher; repeat it.",
     ),
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(metavar=NUMBER, help="Interval width to stop at, such as 0.1 or 10%."),
+]
+AtMost = Annotated[
+    str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at most this.")
+]
+AtLeast = Annotated[
+    str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
+]
+Alpha = Annotated[str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")]
 _POOL = re.compile(r"pool_[0-9a-f]{32}")
 
 
+def check_amounts(**written: str | None) -> None:
+    """Refuse what is no amount, before a file becomes a pool."""
+    for name, amount in written.items():
+        if amount is not None:
+            Amount.of(amount, name)
+
+
+def questions_of(at_most: str | None, at_least: str | None) -> list[dict[str, str]]:
+    """Return the questions of a session that has these thresholds."""
+    asked = {"at_most": at_most, "at_least": at_least}
+    return [
+        {"side": side, "threshold": threshold}
+        for side, threshold in asked.items()
+        if threshold is not None
+    ]
+
+
+@contextmanager
 def pool_of(
     client: "Client", pool: str, mapping: list[str] | None, given: list[str] | None
-) -> "Pool":
-    """Return the pool of this id, or a new sealed one of this file, which is printed.
+) -> Iterator["Pool"]:
+    """Yield the pool of this id, or a new sealed one of this file, which is printed.
 
-    Raises InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
+    The new one is deleted if what it was made for is refused. Raises InvalidValue for what is
+    neither, NeedsAnswer for what the file leaves open.
     """
+    members = _members(mapping, given)
+    if _POOL.fullmatch(pool):
+        if members:
+            rule = "left out with a pool that is there"
+            message = f"mapping and given must be {rule}"
+            raise InvalidValue(message, field=next(iter(members)), rule=rule)
+        yield client.pool(pool)
+        return
+    made = _made(client, Path(pool), members)
+    try:
+        yield made
+    except Unavailable:
+        # What was asked may have been done
+        raise
+    except Refusal:
+        _delete(client, made)
+        raise
+
+
+def _members(mapping: list[str] | None, given: list[str] | None) -> dict[str, Any]:
+    """Return roles of columns and answers about a file as members of a new pool."""
     from celeus.client.calls import ANSWERS
 
     members: dict[str, Any] = _pairs(given, "given", "NAME=VALUE")
@@ -53,13 +107,10 @@ def pool_of(
         raise InvalidValue(f"given must be {rule}", field="given", rule=rule, value=name)
     if roles := _pairs(mapping, "mapping", "COLUMN=ROLE"):
         members["mapping"] = roles
-    if _POOL.fullmatch(pool):
-        if members:
-            rule = "left out with a pool that is there"
-            message = f"mapping and given must be {rule}"
-            raise InvalidValue(message, field=next(iter(members)), rule=rule)
-        return client.pool(pool)
-    file = Path(pool)
+    return members
+
+
+def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
     if not file.is_file():
         rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
         raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
@@ -72,6 +123,16 @@ def pool_of(
         raise NeedsAnswer(message, field=refusal.field) from None
     typer.echo(f"celeus: {file} is now {made.id}", err=True)
     return made
+
+
+def _delete(client: "Client", pool: "Pool") -> None:
+    """Delete a pool on which nothing was opened."""
+    from celeus.client.calls import POOLS
+    from celeus.client.exchange import post
+
+    client.run(post(f"{POOLS}/{pool.id}", {"archived": True}, "PATCH"))
+    client.delete_pool(pool)
+    typer.echo(f"celeus: {pool.id} is deleted again", err=True)
 
 
 def _open_questions(questions: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -9,7 +9,6 @@ import typer
 
 from celeus.commands.options import (
     HERE,
-    NUMBER,
     All,
     ManageKeyFile,
     ReadKeyFile,
@@ -17,8 +16,18 @@ from celeus.commands.options import (
     confirm_all,
     read_key,
 )
-from celeus.commands.pools import Given, Mapping, PoolOrFile, pool_of
-from celeus.units import Amount
+from celeus.commands.pools import (
+    Alpha,
+    AtLeast,
+    AtMost,
+    Given,
+    Mapping,
+    PoolOrFile,
+    Precision,
+    check_amounts,
+    pool_of,
+    questions_of,
+)
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -35,20 +44,11 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     pool: PoolOrFile,
     *,
     name: Annotated[str | None, typer.Option(help="Name of the session.")] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(metavar=NUMBER, help="Interval width to stop at, such as 0.1 or 10%."),
-    ] = None,
-    at_most: Annotated[
-        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at most this.")
-    ] = None,
-    at_least: Annotated[
-        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
-    ] = None,
+    precision: Precision = None,
+    at_most: AtMost = None,
+    at_least: AtLeast = None,
     target: Annotated[str, typer.Option(help="pool, population or runs")] = "pool",
-    alpha: Annotated[
-        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
-    ] = "0.05",
+    alpha: Alpha = "0.05",
     budget: Annotated[int | None, typer.Option(min=1, help="Most labels.")] = None,
     all_: All = False,
     mapping: Mapping = None,
@@ -60,29 +60,22 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     """Open a session on a pool or a file, and print its id and where people label it."""
     from celeus.client.blocking import Client
 
-    numbers = {"precision": precision, "at_most": at_most, "at_least": at_least}
-    for field, written in (numbers | {"alpha": alpha}).items():
-        if written is not None:
-            # Before a file becomes a pool, which stays
-            Amount.of(written, field)
-    stops = [*(written for written in numbers.values() if written is not None), budget]
-    if stops == [None]:
+    check_amounts(precision=precision, at_most=at_most, at_least=at_least, alpha=alpha)
+    if (precision, at_most, at_least, budget) == (None,) * 4:
         ways = "--precision, --at-most, --at-least or --budget"
         confirm_all("Every item will be asked for", ways, all_=all_)
     asked: dict[str, Any] = {
         "name": name,
         "precision": precision,
-        "questions": [
-            {"side": side, "threshold": threshold}
-            for side, threshold in (("at_most", at_most), ("at_least", at_least))
-            if threshold is not None
-        ],
+        "questions": questions_of(at_most, at_least),
         "target": target,
         "alpha": alpha,
         "budget": budget,
     }
-    with Client(url, read_key(api_key_file)) as client:
-        made = pool_of(client, pool, mapping, given)
+    with (
+        Client(url, read_key(api_key_file)) as client,
+        pool_of(client, pool, mapping, given) as made,
+    ):
         opening = {field: value for field, value in asked.items() if value not in (None, [])}
         status = client.open_session(made, **opening).status()
     if as_json:

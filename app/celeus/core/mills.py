@@ -12,7 +12,8 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
+
+from celeus.core.special import normal_quantiles
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,7 @@ LOWEST_LOG_STAKE = 700
 def _table() -> tuple[Floats, Floats]:
     """Return the ratio at log stakes 0, -1/STEPS, -2/STEPS, ..., and its first differences."""
     log_p = math.log(STAKE_FACTOR) - np.arange(LOWEST_LOG_STAKE * STEPS + 2) / STEPS
-    z = ndtri_exp(log_p)
+    z = normal_quantiles(log_p)
     value = np.exp(-0.5 * z * z - log_p) / math.sqrt(2.0 * math.pi)
     return value[:-1], np.diff(value)
 

@@ -57,10 +57,12 @@ class Report:
         claim = self.found.session["claim"]
         group = claim and claim["column"] and f", {claim['column']} {claim['value']}"
         of = f"{claim['metric']}{group or ''}: " if claim else ""
+        success = self.found.session.get("success")
+        where = "" if success is None else f" where success is {success} runs"
         for answer in self.found.answers:
             # A threshold without a name is one of the mean loss
             risk = "" if "score" in answer or "verdict" in answer else "risk "
-            name = f"{of}{risk}{asked(answer)}"
+            name = f"{of}{risk}{asked(answer)}{where}"
             yield Case(plain(name), answer["answer"], answered(answer), answer["round"])
 
     def markdown(self) -> str:

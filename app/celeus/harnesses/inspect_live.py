@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from inspect_ai.dataset import Sample
-from inspect_ai.event import ModelEvent
+from inspect_ai.event import ModelEvent, SpanBeginEvent
 from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model
 
@@ -154,6 +154,7 @@ class LiveSession:
         if status.success is not None:
             self._task = session.client.run(calls.task_of(session.id))
         self._again = status.repeats or status.success is not None
+        self._over_runs = status.target == "runs"
         self._drawn: dict[str, Drawn] = {}
         self._rounds: dict[int, Drawn] = {}
         self._failed: list[Drawn] = []
@@ -199,14 +200,16 @@ class LiveSession:
             return None
         if sample.epoch > 1:
             raise epochs_refused()
-        if self._opened.target == "runs":
+        if self._over_runs:
             check_fresh(sample)
         verdict = side.verdict(sample)
+        if self._over_runs:
+            verdict = _of_failed_run(sample, verdict)
         if verdict is None:
             drawn.abandoned = True
             return side.drained()
         drawn.verdicts[side.name] = verdict
-        if sample.error is not None and isinstance(verdict, str):
+        if sample.error is not None and isinstance(verdict, str) and not self._over_runs:
             drawn.failed = side.name, len(self._rounds)
             self._failed.append(drawn)
             self._turns.size = min(self._turns.size + 1, MOST_HELD)
@@ -370,14 +373,33 @@ class LiveSession:
                 raise refused(f"the other task, {other.name}, has ended: {how}", "task")
 
 
+def _of_failed_run(sample: EvalSample, verdict: float | str | None) -> float | str | None:
+    """Return the verdict on a run; of one that failed before it was tried again that it did.
+
+    Another try in its place would be a run that was left out because of how it came out.
+    """
+    if verdict is None or not sample.error_retries:
+        return verdict
+    return f"it failed before it was tried again: {plain(sample.error_retries[0].message)}"
+
+
 def check_fresh(sample: EvalSample) -> None:
-    """Refuse a sample whose answers are no fresh runs of chance: from a cache, or of one seed."""
+    """Refuse a sample whose answers are no fresh runs of chance: from a cache, or of one seed.
+
+    A scorer's model may have a seed: what it says then depends on the answer alone.
+    """
+    scoring: set[str | None] = set()
     for event in sample.events:
+        if isinstance(event, SpanBeginEvent):
+            if event.type == "scorers" or event.parent_id in scoring:
+                scoring.add(event.id)
+            continue
         if not isinstance(event, ModelEvent):
             continue
+        seeded = event.config.seed is not None and event.span_id not in scoring
         for stale, cause, how in (
             (event.cache == "read", "cache", "the answer came from a cache: switch it off"),
-            (event.config.seed is not None, "seed", "the model has a fixed seed: leave it out"),
+            (seeded, "seed", "the model has a fixed seed: leave it out"),
         ):
             if stale:
                 message = f"item {sample.id} is no fresh run, which the claim is about: {how}"

@@ -19,7 +19,7 @@ from celeus.intake.rows import Options, refused
 from celeus.runs.certify import Budget
 
 if TYPE_CHECKING:
-    # Sessions of a service need no engine
+    # Sessions of a service need no arrays
     from celeus.runs.local import LocalClient
 
 
@@ -103,7 +103,8 @@ def _in_process(
     return celeus.certify(
         rows,
         None,
-        loss=WHOLE,
+        # A run of several succeeds or fails, and nothing between
+        loss="zero_one" if "success" in asked else WHOLE,
         score=("accuracy", "higher") if named else None,
         name=f"{inner.name} by {model}",
         file=file,

@@ -98,7 +98,7 @@ class Documents:
         self._readings = {}
         for name, task in self._tasks.items():
             higher_is_better = task.higher_is_better().get(self.metric)
-            self.higher = self.options.direction(name, self.metric, said=higher_is_better)
+            self.higher = self.options.direction(name, self.metric, documented=higher_is_better)
             self._readings[name] = Reading(
                 f"the run of {name}",
                 name,

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from celeus.intake.rows import Log, Row, refused
+from celeus.intake.table.columns import clean
 from celeus.intake.table.items import LABELLED
-from celeus.shorten import printable
 
 LONGEST_ID = 256
 """Characters of an item's id that a pool takes."""
@@ -150,7 +150,7 @@ class Pairing:
         rows = [row for pair in self.pairs for row in (pair.a, pair.b)]
         if all(row.prediction is not None for row in rows):
             return "prediction"
-        return "answer" if all(row.said is not None for row in rows) else None
+        return "answer" if all(row.answer_text is not None for row in rows) else None
 
     @property
     def judged(self) -> list[Pair]:
@@ -290,7 +290,7 @@ def each_output(rows: Sequence[Row]) -> JoinedItems:
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)
     named: dict[str, Row] = {}
-    given = [row for row in rows if row.said is not None] or rows
+    given = [row for row in rows if row.answer_text is not None] or rows
     for row in given:
         name = f"{row.model}/{row.id}" if len(models) > 1 else row.id
         name = f"{name}/{row.repeat}" if repeated else name
@@ -352,9 +352,13 @@ def _answers_of_both(rows: Sequence[Row], a: str, b: str) -> dict[str, tuple[Row
     of_a, of_b = ({row.id: row for row in rows if row.model == name} for name in (a, b))
     names = dict.fromkeys(row.id for row in rows)
     both = {name: (of_a[name], of_b[name]) for name in names if name in of_a and name in of_b}
-    if all(row.said is None for row in (*of_a.values(), *of_b.values())):
+    if all(row.answer_text is None for row in (*of_a.values(), *of_b.values())):
         return both
-    return {name: pair for name, pair in both.items() if all(row.said is not None for row in pair)}
+    return {
+        name: pair
+        for name, pair in both.items()
+        if all(row.answer_text is not None for row in pair)
+    }
 
 
 def _check_model(name: str, models: Sequence[str]) -> None:
@@ -404,7 +408,7 @@ def _check_scores(rows: Sequence[Row]) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not 0 < len(_clean(name)) <= LONGEST_ID or "\0" in name:
+    if not 0 < len(clean(name)) <= LONGEST_ID or "\0" in name:
         raise refused(f"the id {name[:40]!r}… is no text of 1 to {LONGEST_ID} characters")
 
 
@@ -412,7 +416,7 @@ def copies(rows: Sequence[Row]) -> list[str]:
     """Return a line for every pair of models with equal answers: a copy knows what is held out."""
     answers: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
     for row in rows:
-        answers.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)
+        answers.setdefault(row.model, {})[row.id, row.repeat] = (row.answer_text, row.loss)
     first: dict[frozenset[Any], str] = {}
     lines = []
     for model, of_model in answers.items():
@@ -492,9 +496,9 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     weighted = any(item.shown.weight != 1 for item in joined.items)
     for item in joined.items:
         payload = payload_of(item.shown)
-        if has_reference and item.shown.said is not None:
-            payload["answer"] = _clean(item.shown.said)
-        line: dict[str, Any] = {"id": _clean(item.name)}
+        if has_reference and item.shown.answer_text is not None:
+            payload["answer"] = clean(item.shown.answer_text)
+        line: dict[str, Any] = {"id": clean(item.name)}
         if payload:
             line["payload"] = payload
         if item.guess is not None:
@@ -504,7 +508,7 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
         if item.shown.known is not None:
             line["known"] = {"loss": item.shown.known, "reason": LABELLED}
         if grouped:
-            line["group"] = _clean(str(item.shown.group))
+            line["group"] = clean(str(item.shown.group))
         yield line
 
 
@@ -516,7 +520,7 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     weighted = any(pair.weight != 1 for pair in compared.pairs)
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for index, pair in enumerate(compared.pairs):
-        line: dict[str, Any] = {"id": _clean(pair.a.id)}
+        line: dict[str, Any] = {"id": clean(pair.a.id)}
         payload, other = payload_of(pair.a), pair.b.more
         payload = {
             name: value for name, value in payload.items() if other.get(name, value) == value
@@ -536,10 +540,10 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
 
 def _answered(row: Row, *, taken: bool) -> dict[str, Any]:
     """The answer of a side; where its text decides the part that was scored, beside the whole."""
-    said, part = _clean(str(row.said)), _clean(str(row.taken))
-    if not taken or said == part:
-        return {"answer": said}
-    return {"answer": part, "payload": {"whole answer": said}}
+    answer_text, part = clean(str(row.answer_text)), clean(str(row.taken))
+    if not taken or answer_text == part:
+        return {"answer": answer_text}
+    return {"answer": part, "payload": {"whole answer": answer_text}}
 
 
 def _tempered(losses: list[float | None]) -> list[float]:
@@ -555,17 +559,12 @@ def payload_of(row: Row) -> dict[str, Any]:
     """The payload of an item: what a judge is shown."""
     payload: dict[str, Any] = {}
     if row.question is not None:
-        payload["question"] = _clean(row.question)
+        payload["question"] = clean(row.question)
     if row.choices:
-        payload["choices"] = [_clean(choice) for choice in row.choices]
+        payload["choices"] = [clean(choice) for choice in row.choices]
     if row.reference is not None:
-        payload["reference"] = _clean(row.reference)
+        payload["reference"] = clean(row.reference)
     return payload | dict(row.more)
-
-
-def _clean(text: str) -> str:
-    """Text that any JSON reader and the database take: no lone surrogates, no U+0000."""
-    return printable(text.replace("\0", "\\0"))
 
 
 def arrays(joined: JoinedItems | Pairing) -> dict[str, list[Any]]:

@@ -1,17 +1,32 @@
-"""A file of any of the forms that tables and logs come in, as a sheet."""
+"""Any file as a sheet, in whatever form tables and logs come, and a sheet as items.
+
+A log of an evaluation tool is a sheet with a row for each output, its own score the guess of its
+loss.
+"""
 
 import tempfile
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO
 
-from celeus.intake import outputs
+from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats import exports
-from celeus.intake.rows import Options
+from celeus.intake.formats.registry import read, sniff
+from celeus.intake.joining import each_output, payload_of, rows_of
+from celeus.intake.reducers import EACH
+from celeus.intake.rows import Log, Options
 from celeus.intake.sources import documents, tabular
-from celeus.intake.sources.files import LONGEST_LINE, Source
-from celeus.intake.sources.sheet import Sheet, refused
+from celeus.intake.sources.files import Source
+from celeus.intake.sources.sheet import BadRow, Known, Sheet, SheetRow, refused
 from celeus.intake.sources.unpacking import is_packed, unpacked
+from celeus.intake.table.asking import Table, answered
+from celeus.intake.table.columns import columns_of
+from celeus.intake.table.item_columns import JsonReader, Layout, are_items, csv_row, narrow
+from celeus.intake.table.roles import Kind
+
+Line = tuple[int, SheetRow]
+_MEMBERS = ("id", "question", "choices", "reference", "answer", "loss", "group", "model")
+"""Columns of a log as a sheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +50,19 @@ def opened(file: IO[bytes], given: SentFile) -> Generator[Sheet | None, None, No
         return
     with tempfile.TemporaryFile() as plain:
         yield from unpacked(source, given.limit_bytes, plain)
-        yield tabular.with_gzip(_sheet(tabular.plain_source(given.name, plain), given))
+        sheet = _sheet(Source.of_file(given.name.removesuffix(".gz"), plain), given)
+        yield replace(sheet, read_as=(*sheet.read_as, "packed with gzip"))
 
 
 def _sheet(source: Source, given: SentFile) -> Sheet:
     head = source.head()
     if head.startswith(b"PK") or documents.is_json(head):
-        called = source if source.name else Source(_called(source), source.open)
-        form = outputs.form_of(called)
+        # Some readers go by the ending
+        ending = ".jsonl" if exports.are_lines(source) else ".json"
+        called = source if source.name else Source(f"log{ending}", source.open)
+        form = _form_of(called)
         if form is not None:
-            return outputs.sheet_of(form, called, given.options)
+            return _sheet_of_log(form, called, given.options)
     sheet = exports.sheet_of(
         source,
         given.options,
@@ -60,10 +78,102 @@ def _sheet(source: Source, given: SentFile) -> Sheet:
     return sheet
 
 
-def _called(source: Source) -> str:
-    """A file name for a log without one: some readers go by the ending."""
-    with source.open() as file:
-        first = file.readline(LONGEST_LINE).strip()
-        more = file.read(2).startswith(b"{")
-    lines = first.startswith(b"{") and first.endswith(b"}") and more
-    return "log.jsonl" if lines else "log.json"
+def _form_of(source: Source) -> str | None:
+    """Return the name of the tool that wrote a log; None if it is no log."""
+    try:
+        found = sniff(source)
+    except InvalidValue:
+        return None
+    return None if found == "table" else found
+
+
+def _sheet_of_log(form: str, source: Source, options: Options) -> Sheet:
+    """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
+    logs = _read(form, source, replace(options, reducer=EACH))
+    # Options of the command are members of the query here
+    notes = (line.replace("--", "") for log in logs for line in log.notes)
+    read_as = [f"a log of {form}", *notes]
+    joined = each_output(rows_of(logs))
+    rows = [
+        {"id": item.name, **payload_of(item.shown), "answer": item.shown.answer_text}
+        | {"loss": item.guess, "group": item.shown.group, "model": item.shown.model}
+        for item in joined.items
+    ]
+    if all(row["answer"] is None for row in rows):
+        read_as.append("it holds no answers: a judge sees no more than the id and what was asked")
+    names = [name for name in _MEMBERS if any(row.get(name) is not None for row in rows)]
+    roles = {name: {"loss": "surrogate", "model": "hidden"}.get(name, name) for name in names}
+    kept = [{name: row.get(name) for name in names} for row in rows]
+    return Sheet(form, lambda: enumerate(kept, 1), tuple(read_as), Known(roles, scale=(0.0, 1.0)))
+
+
+def _read(form: str, source: Source, options: Options) -> list[Log]:
+    try:
+        return read(form, [source], options)
+    except NeedsAnswer:
+        raise
+    except InvalidValue as refusal:
+        raise _of_upload(refusal) from refusal
+
+
+def _of_upload(refusal: InvalidValue) -> InvalidValue:
+    """The refusal in the words of an upload: options of the command are members of the query."""
+    field = refusal.field if refusal.field in {"metric", "filter"} else "body"
+    rule = f"one of its own, as `{field}`" if field != "body" else "a whole log of a finished run"
+    return refused(refusal.detail.replace("--", ""), rule, None, field)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetItems:
+    """The items of a sheet by line; ``table`` is None where its rows are items already."""
+
+    rows: Iterator[Line]
+    table: Table | None = None
+
+
+def items_of(
+    sheet: Sheet,
+    kind: Kind,
+    options: Options,
+    remembered: Sequence[Mapping[str, str]] = (),
+    *,
+    json_of: JsonReader,
+) -> Iterator[SheetItems | None]:
+    """None now and then while the sheet is read, and then its items.
+
+    ``json_of`` reads payloads in cells. Raises NeedsAnswer with all questions that are open.
+    """
+    names = _item_names(sheet, options)
+    if names is not None:
+        yield SheetItems(as_they_are(sheet, names, json_of))
+        return
+    for table in answered(sheet, kind, options, remembered):
+        yield None if table is None else SheetItems(table.items.rows(), table)
+
+
+def _item_names(sheet: Sheet, options: Options) -> list[str] | None:
+    """The columns of a sheet whose rows are items; None where they have to be known."""
+    if sheet.known is None and options.roles is None:
+        names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
+        if are_items(names):
+            return names
+    if columns_of(sheet):
+        return None
+    if next(sheet.rows(), None) is None:
+        raise refused("The file has no rows.", "a row for every item")
+    return []
+
+
+def as_they_are(sheet: Sheet, names: list[str], json_of: JsonReader) -> Iterator[Line]:
+    """Rows that are items: of a table by its columns, of JSON as they stand."""
+    layout = None if not names or sheet.form in {"json", "jsonl"} else Layout.of(names)
+    for line, row in sheet.rows():
+        if isinstance(row, BadRow):
+            yield line, row
+            continue
+        item: SheetRow = row
+        if layout is not None and sheet.cells:
+            item = csv_row(layout, [row[name] for name in names], json_of)
+        elif layout is not None:
+            item = layout.row([row[name] for name in names])
+        yield line, narrow(item)

@@ -40,7 +40,9 @@ class Question:
     @property
     def line(self) -> str:
         """The question with its choices, for a terminal."""
-        listed = "; ".join(f"{self._typed(one.value)}: {one.means}" for one in self.choices)
+        listed = "; ".join(
+            f"{self._typed(choice.value)}: {choice.means}" for choice in self.choices
+        )
         return f"{self._asking} ({listed or self._typed('').strip()})"
 
     def _typed(self, value: str) -> str:
@@ -93,7 +95,9 @@ def in_python(questions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def named(refusal: NeedsAnswer) -> NeedsAnswer:
     """The same refusal, its questions by the names of a query or of Python."""
     questions = [
-        Question(**{**question, "choices": tuple(Choice(**one) for one in question["choices"])})
+        Question(
+            **{**question, "choices": tuple(Choice(**choice) for choice in question["choices"])}
+        )
         for question in refusal.questions
     ]
     place = refusal.detail.partition(":")[0]

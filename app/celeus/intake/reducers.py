@@ -24,7 +24,7 @@ _PLAIN: dict[str, Callable[[Scores], float]] = {
 }
 _COUNTED = re.compile(r"(at_least|pass_at|pass_k)_([1-9]\d{0,3})")
 EACH = "each"
-"""Of readers: leave every run as it is, where each output is an item."""
+"""Reducer that leaves every run as it is, where each output is an item."""
 NAMES = (*_PLAIN, "at_least_K", "pass_at_K", "pass_k_K")
 
 

@@ -46,7 +46,7 @@ class Row:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def said(self) -> str | None:
+    def answer_text(self) -> str | None:
         """The answer as text; of several choices the one it took, with its place if alike."""
         if self.prediction is None or self.answer is not None:
             return self.answer
@@ -56,7 +56,7 @@ class Row:
     @property
     def taken(self) -> str | None:
         """The part of the answer that was scored."""
-        return self.said if self.extracted is None else self.extracted
+        return self.answer_text if self.extracted is None else self.extracted
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class Log:
     """The rows of one file or folder.
 
     ``settings`` are what logs of one task share (its version, examples shown), by name: where they
-    differ the scores are of different tests on the same items. ``told`` are sentences on what was
+    differ the scores are of different tests on the same items. ``notes`` are sentences on what was
     read: which of several numbers of the tool the mean of the losses is, and what counts as failed.
     """
 
     name: str
     rows: list[Row]
     settings: Mapping[str, str] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Columns:
     @property
     def whole(self) -> frozenset[str]:
         """The named columns under which no other is named: an object there is one value."""
-        cuts = ((name, at) for name in self.named for at, sign in enumerate(name) if sign == ".")
-        return frozenset(self.named.keys() - {name[:at] for name, at in cuts})
+        cuts = ((name, end) for name in self.named for end, sign in enumerate(name) if sign == ".")
+        return frozenset(self.named.keys() - {name[:end] for name, end in cuts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,9 @@ class Options:
     those that are named, and ``judged`` says that people judge them.
     ``directions`` and ``scales`` are those of columns by name; ``higher``, and the scale under '',
     are of the guess, or of the only column of numbers. ``repeats`` says what rows of one id are:
-    `items`, the `first` of them, their `mean`, or the only rows that are read, as `COLUMN=VALUE`;
-    several are joined by `; `. Of outputs `COLUMN` tells the runs of an item apart.
+    `items`, `runs` (items too, as many of each id), the `first` of them, their `mean`, or the only
+    rows that are read, as `COLUMN=VALUE`; several are joined by `; `. Of outputs `COLUMN` tells the
+    runs of an item apart.
     ``rows`` is the table, member or kind of rows that is meant, of a file with several, and behind
     a colon, or alone, which rows are items: `with_id` or `all`.
     """
@@ -149,9 +150,9 @@ class Options:
         last = (self.rows or "").rpartition(":")[2]
         return last if last in {"with_id", "all"} else None
 
-    def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
+    def direction(self, place: str, metric: str, *, documented: bool | None = None) -> bool:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
-        higher = self.higher if self.higher is not None else said
+        higher = self.higher if self.higher is not None else documented
         if higher is None:
             way = "say so with --higher-is-better or --lower-is-better"
             ways = Choice("higher", "a higher one"), Choice("lower", "a lower one")
@@ -189,6 +190,14 @@ def choice_of(names: list[str], wanted: str | None, option: str) -> Question | N
         return None
     text = f"The log has several {option}s. Which one?"
     return Question(option, text, tuple(Choice(name, f"the {option} {name}") for name in names))
+
+
+def keyed(metadata: Mapping[str, Any] | None, key: str, place: str) -> str:
+    """The name of an item by the ``key`` of its metadata; refuses one without it."""
+    held = (metadata or {}).get(key)
+    if held is None:
+        raise refused(f"{place} has no {key!r} in its metadata", "id")
+    return str(held)
 
 
 def digest_of(*parts: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from celeus.client.blocking import Session
 from celeus.client.fingerprint import LOG, check_resume, counted, taken_up
-from celeus.client.label_loop import Turn, check_concurrency, finite
+from celeus.client.label_loop import Turn, check_concurrency, finite, unboxed
 from celeus.core.canonical import digest_of
 from celeus.core.interval import Interval
 from celeus.core.plans.judge_check import JudgeCheck, positive_loss
@@ -116,7 +116,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         rule = "left out beside metrics, each of which is a loss by its name"
         field = "loss" if score is None else "score"
         raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=score or loss)
-    named = _score(score, scale, None)
+    named = score_of(score, scale, None)
     scales: dict[str | None, Ends] = {metric.name: _ends(metric.scale) for metric in measured}
     scales = scales or {None: _ends(scale)}
     table = None
@@ -205,7 +205,10 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         fixed=fixed,
     )
     form = PoolForm(
-        f"{names[0]} and {names[1]}", systems.scale, systems, _score(score, systems.scale, systems)
+        f"{names[0]} and {names[1]}",
+        systems.scale,
+        systems,
+        score_of(score, systems.scale, systems),
     )
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
@@ -241,7 +244,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     scale = scale_of(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(f"the best of {len(systems)}", scale, lineup, _score(score, scale, lineup))
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup, score_of(score, scale, lineup))
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
@@ -300,7 +303,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     rows = item_rows(items, scale, (verdict,) if people is None else (verdict, people))
     _check_verdicts(rows, verdict)
     check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
-    named = _score(score, scale, None)
+    named = score_of(score, scale, None)
     if people is not None:
         rows = _labelled(rows, people, check, Metric("loss", scale, named))
     metrics = {metric.name: metric for metric in check.metrics}
@@ -403,6 +406,9 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
+    switches = {"repeats": request.claim.repeats, "fixed": request.claim.fixed}
+    for name, value in (switches | {"keep": files.keep, "fresh": files.fresh}).items():
+        _check_switch(name, value)
     check_concurrency(files.concurrency)
     _check_stop(len(rows), stops)
     check_resume(True, keep=files.keep, fresh=files.fresh)
@@ -548,7 +554,8 @@ def _answer_of(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 
-def _score(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+def score_of(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+    """Return the score that was named for losses on a scale; None for none."""
     if score is None:
         return None
     rule = "its name and the better direction, as ('accuracy', 'higher')"
@@ -562,6 +569,14 @@ def _check_judge(judge: object) -> None:
     if judge is not None and not callable(judge):
         rule = "a function of an item, or None"
         raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
+
+
+def _check_switch(name: str, value: object) -> None:
+    """Refuse text and numbers, of which most would count as True."""
+    if not isinstance(unboxed(value), bool):
+        rule = "True or False"
+        message = f"{name} must be {rule}, and is {shortened(value)}"
+        raise InvalidValue(message, field=name, rule=rule, value=value)
 
 
 def _number(value: object, name: str, scale: Ends) -> float | None:

@@ -13,10 +13,11 @@ from celeus.client.fingerprint import LOG
 from celeus.client.label_loop import finite
 from celeus.client.rows import line_of, lines_of, rows_of
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows.fields import FIELDS
+from celeus.core.pools.rows.validation import row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
-from celeus.intake.opening import SentFile, opened
+from celeus.intake.opening import SentFile, items_of, opened
 from celeus.intake.questions import in_python
-from celeus.intake.reading import items_of
 from celeus.intake.rows import Options
 from celeus.intake.sources import tabular
 from celeus.intake.sources.files import Source
@@ -25,6 +26,7 @@ from celeus.intake.table.answers import options_of
 from celeus.intake.table.asking import Table
 from celeus.intake.table.item_columns import are_items
 from celeus.intake.table.roles import GUESSES, HIDDEN, Kind
+from celeus.shorten import shortened
 from celeus.strict_json import json_of
 
 _MOST_NAMED = 12
@@ -63,10 +65,10 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     out is hidden; without it they follow from names and values. ``answer`` is the column that is
     judged. ``better`` is the direction of a score, `higher` or `lower`, ``scale`` its ends, such as
     `(1, 5)`, each also by column; ``missing`` are values that stand for no score. ``repeats``
-    (`items`, `first`, `mean` or `COLUMN=VALUE`) says what rows of one id are, ``rows`` (`with_id`,
-    `all`) whether those without one are items, or which table of a file is meant. ``metric`` and
-    ``filter`` choose among those of a log. ``loss`` is that of the session: surrogates are on its
-    scale.
+    (`items`, `runs`, of which ``target`` `runs` gives the mean, `first`, `mean` or `COLUMN=VALUE`)
+    says what rows of one id are, ``rows`` (`with_id`, `all`) whether those without one are items,
+    or which table of a file is meant. ``metric`` and ``filter`` choose among those of a log.
+    ``loss`` is that of the session: surrogates are on its scale.
 
     Raises `celeus.NeedsAnswer`, with all questions that are open and the arguments that answer
     them, where the file does not say what a number means or what the judge is to see; and
@@ -104,7 +106,7 @@ def plain_rows(items: object) -> list[Row]:
     if isinstance(items, str | os.PathLike):
         path = Path(items)
         _file(path).close()
-        sheet = tabular.whole(tabular.table_of(Source.of_path(path)), str(path))
+        sheet = tabular.whole(tabular.table_of(tabular.plain(Source.of_path(path))), str(path))
         items = [row for _, row in sheet.rows()]
     table: Iterable[object] = rows_of(items)
     return [json.loads(line_of(row, number)) for number, row in enumerate(table, start=1)]
@@ -156,7 +158,7 @@ def _read(
         called = "" if path is None else Path(path).name
         given = SentFile(called, options=options or Options())
         try:
-            return _items(file, given, Kind(scale.lower, scale.upper), name)
+            return _items(file, given, scale, name)
         except NeedsAnswer as refusal:
             raise _asked(refusal, path, scale) from None
         except InvalidValue as refusal:
@@ -212,24 +214,37 @@ def _without_nan(row: object) -> object:
 
 
 def _items(
-    file: IO[bytes], given: SentFile, kind: Kind, name: str
+    file: IO[bytes], given: SentFile, scale: LossScale, name: str
 ) -> tuple[list[dict[str, Any]], bool]:
+    kind = Kind(scale.lower, scale.upper)
     with closing(opened(file, given)) as sheets:
         sheet = next(sheet for sheet in sheets if sheet is not None)
         read = items_of(sheet, kind, given.options, json_of=json_of)
         found = next(items for items in read if items is not None)
         if found.table is not None and found.table.source != "given":
             LOG.warning("celeus: %s: %s", name, _told(found.table))
-        lines = list(found.rows)
-    bad = [(line, row) for line, row in lines if isinstance(row, BadRow)]
+        lines = [*found.rows]
+    rows, bad = [], []
+    for line, row in lines:
+        item = row if isinstance(row, BadRow) else _checked(row, scale)
+        if isinstance(item, BadRow):
+            bad.append((line, item))
+        else:
+            rows.append(item)
     if bad:
         raise _bad_rows(bad, name)
-    rows = [row for _, row in lines if not isinstance(row, BadRow)]
-    if found.table is not None:
-        return rows, True
-    return [
-        {name: value for name, value in row.items() if value is not None} for row in rows
-    ], False
+    return rows, found.table is not None
+
+
+def _checked(row: dict[str, Any], scale: LossScale) -> dict[str, Any] | BadRow:
+    """Return the item without members that are None; a bad row if a pool would refuse it."""
+    item = {name: value for name, value in row.items() if value is not None}
+    # Items of several metrics or systems are checked where these are known
+    faults = row_faults(item, scale, None) if item.keys() <= FIELDS else []
+    if not faults:
+        return item
+    field, rule, value = faults[0]
+    return BadRow(f"{field}: {rule}", value if isinstance(value, str) else shortened(value))
 
 
 def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:

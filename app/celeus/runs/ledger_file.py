@@ -23,7 +23,7 @@ from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailabl
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 JUDGED = frozenset({"observation", "unjudgeable"})
 """Kinds of the records that judge a round."""
-_OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
+_OPEN: "weakref.WeakValueDictionary[Path, AppendedFile]" = weakref.WeakValueDictionary()
 """Files that this process has open, by resolved path."""
 
 
@@ -40,8 +40,8 @@ class Contents:
     lines: Sequence[bytes]
 
 
-class LedgerFile:
-    """A ledger's file, which one process at a time has open.
+class AppendedFile:
+    """A file of JSON lines to which is only added, and which one process at a time has open.
 
     Opening it again in the same process, as a notebook does, closes the earlier one.
     """
@@ -77,40 +77,17 @@ class LedgerFile:
         """Close the file, so that others can open it."""
         self._end()
 
-    def read(self) -> Contents | None:
-        """Return the contents, or None for a new file; an unfinished last line is cut off.
-
-        A file whose items were not all written is emptied too: nothing was drawn from it.
-        """
+    def whole_lines(self) -> tuple[bytes, bytes]:
+        """Return the lines that were written whole, and all that is in the file."""
         data = self.path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if not whole and not data.startswith(b'{"created_at"'[: len(data)]):
-            raise _foreign(self.path)
-        lines = whole.splitlines()
-        header = self._header(lines[0]) if lines else None
-        if header is None or self._unfinished(header, lines):
-            os.ftruncate(self._descriptor, 0)
-            return None
-        if len(whole) < len(data):
-            os.ftruncate(self._descriptor, len(whole))
-        first = 1 + header["items"]
-        records = [self._object(line, parse_int=float) for line in lines[first:]]
-        return Contents(header, lines[1:first], records, lines[first:])
+        return data[: data.rfind(b"\n") + 1], data
 
-    def parsed(self, rows: Iterable[bytes]) -> list[Mapping[str, Any]]:
-        """Parse rows that were read."""
-        return [self._object(line) for line in rows]
+    def cut(self, size: int) -> None:
+        """Cut the file off after ``size`` bytes."""
+        os.ftruncate(self._descriptor, size)
 
-    def begin(self, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write the header and the rows of a new session."""
-        self._write([canonical_json(dict(header)), *spelled(rows)])
-
-    def append(self, records: Iterable[bytes]) -> None:
-        """Write records, each canonical JSON; they are on the disk when this returns."""
-        self._write(records)
-
-    def _write(self, lines: Iterable[bytes]) -> None:
-        """Write all lines or, if the disk is full, none."""
+    def append(self, lines: Iterable[bytes]) -> None:
+        """Write all lines or, if the disk is full, none; they are on the disk when this returns."""
         if not self._end.alive:
             raise InvalidValue(
                 f"{self.path} was closed, or opened anew: this session is no longer kept.",
@@ -126,6 +103,37 @@ class LedgerFile:
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise unwritten(self.path, error) from error
+
+
+class LedgerFile(AppendedFile):
+    """A ledger's file."""
+
+    def read(self) -> Contents | None:
+        """Return the contents, or None for a new file; an unfinished last line is cut off.
+
+        A file whose items were not all written is emptied too: nothing was drawn from it.
+        """
+        whole, data = self.whole_lines()
+        if not whole and not data.startswith(b'{"created_at"'[: len(data)]):
+            raise _foreign(self.path)
+        lines = whole.splitlines()
+        header = self._header(lines[0]) if lines else None
+        if header is None or self._unfinished(header, lines):
+            self.cut(0)
+            return None
+        if len(whole) < len(data):
+            self.cut(len(whole))
+        first = 1 + header["items"]
+        records = [self._object(line, parse_int=float) for line in lines[first:]]
+        return Contents(header, lines[1:first], records, lines[first:])
+
+    def parsed(self, rows: Iterable[bytes]) -> list[Mapping[str, Any]]:
+        """Parse rows that were read."""
+        return [self._object(line) for line in rows]
+
+    def begin(self, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write the header and the rows of a new session."""
+        self.append([canonical_json(dict(header)), *spelled(rows)])
 
     def _header(self, line: bytes) -> Mapping[str, Any]:
         try:

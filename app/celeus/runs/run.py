@@ -38,7 +38,7 @@ from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.run_file import FORMAT, PoolForm
-from celeus.core.session.correction import Checkpoints, advance, catch_up, mean_session
+from celeus.core.session.correction import Checkpoints, advance, catch_up
 from celeus.core.session.handout import Handout, OpenDraw, hand_out
 from celeus.core.session.outcome import Judgement, detail_of, event_of
 from celeus.core.session.provisional import WaitingRounds
@@ -272,16 +272,16 @@ class Run:
     def status(self) -> dict[str, Any]:
         """Return the session's status, with the members of the service's status document.
 
-        Where judgements wait for an open draw, it has the interval that counts it at its worst.
+        Where judgements wait for an open draw, it has the answer that counts it at its worst.
         """
         with self._lock:
-            document, state = self._status(), mean_session(self._state)
-            if state is None or not may_have_provisional(document):
+            document = self._status()
+            if not may_have_provisional(document):
                 return document
             sequence, member = self._provisional
-            if sequence == state.sequence:
+            if sequence == document["sequence"]:
                 return document | member
-            waiting = WaitingRounds.of(state)
+            waiting = WaitingRounds.of(self._state)
         member = provisional_member(waiting, self.upload.pool)
         self._provisional = document["sequence"], member
         return document | member

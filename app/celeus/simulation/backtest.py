@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from celeus.core.insights.planning import uniform_draws
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
+from celeus.core.special import normal_quantile
 from celeus.simulation.files import read_truth
 from celeus.simulation.sessions import seed_of, simulate
 
@@ -83,5 +83,5 @@ def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -
 
 def paired_width(loss: NDArray[np.float64], width: float, alpha: float) -> int:
     """Uniform draws after which a normal interval for the mean of ``loss`` is ``width`` wide."""
-    errors = float(ndtri(1.0 - alpha / 2.0)) / (width / 2.0)
+    errors = normal_quantile(1.0 - alpha / 2.0) / (width / 2.0)
     return uniform_draws(float(loss.var()), loss.size, errors)

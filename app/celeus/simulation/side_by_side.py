@@ -171,7 +171,7 @@ class SideBySide:
     @classmethod
     def of(cls, rows: Sequence[Row], a: str, b: str) -> Self:
         """Two systems of these rows; their scores are compared, so an answer may be missing."""
-        if any(row.said is None for row in rows):
+        if any(row.answer_text is None for row in rows):
             rows = [replace(row, answer=None, prediction=None) for row in rows]
         return cls(compare(rows, a, b))
 

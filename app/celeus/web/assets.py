@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -14,6 +15,10 @@ from starlette.staticfiles import PathLike, StaticFiles
 from starlette.types import Scope
 
 FOLDER = Path(__file__).parent / "static"
+BUNDLE = Path(__file__).parent / "bundle"
+"""Folder of what `bundle.js` makes at a release; a checkout has none and serves the modules."""
+SOURCES = "sources.json"
+"""File of a bundle that holds the SHA-256 digest of every script it was made of."""
 PREFIX = "/static"
 ICON = "/favicon.ico"
 ICON_FILE = "icon.svg"
@@ -23,23 +28,27 @@ LEAST_PACKED_BYTES = 1024
 
 
 class Assets(StaticFiles):
-    """The files of a folder; `version` changes whenever one of them does."""
+    """The files of a folder; `version` changes whenever one of them does.
+
+    Files of ``bundle`` are served in place of those of the same name, unless it was made of other
+    scripts than the folder's.
+    """
 
     path = PREFIX + "/{version}/{path:path}"
 
-    def __init__(self, folder: Path = FOLDER) -> None:
+    def __init__(self, folder: Path = FOLDER, bundle: Path = BUNDLE) -> None:
         super().__init__(directory=folder)
-        self._folder = folder
         self._packed: dict[tuple[str, int], bytes] = {}
-        digest = hashlib.sha256()
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(folder).as_posix()}\n{content}\n".encode())
-        self.version = digest.hexdigest()[:16]
+        digests = _digests(folder)
+        if _made_of(bundle, digests):
+            self.all_directories = [bundle, folder]
+            digests |= _digests(bundle)
+        listed = "".join(f"{path}\n{digest}\n" for path, digest in sorted(digests.items()))
+        self.version = hashlib.sha256(listed.encode()).hexdigest()[:16]
 
     def url(self, path: str) -> str:
         """Return the address of a file; raises LookupError if it does not exist."""
-        if not (self._folder / path).is_file():
+        if not any(Path(folder, path).is_file() for folder in self.all_directories):
             raise LookupError(f"there is no static file {path}")
         return f"{PREFIX}/{self.version}/{path}"
 
@@ -84,6 +93,21 @@ class Assets(StaticFiles):
         answer.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         answer.headers["X-Content-Type-Options"] = "nosniff"
         return answer
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 digest of each file in a folder, by its path there."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+
+
+def _made_of(bundle: Path, digests: dict[str, str]) -> bool:
+    """Return whether a bundle exists and was made of files with these digests."""
+    sources = bundle / SOURCES
+    return sources.is_file() and json.loads(sources.read_text()).items() <= digests.items()
 
 
 def serve(app: Starlette, assets: Assets) -> None:

@@ -5,7 +5,7 @@ export default [
   { ignores: ["**/vendor/**", "**/node_modules/**"] },
   js.configs.recommended,
   {
-    files: ["static/js/**/*.js", "eslint.config.js"],
+    files: ["static/js/**/*.js", "*.js"],
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       "no-undef": "off",

@@ -6,12 +6,15 @@ from uuid import UUID
 from fastapi import Query, Response
 
 from celeus.api.access.parameters import pool_id_of
+from celeus.api.pools.pools import PoolOut
 from celeus.api.wire.records import parsed
 from celeus.core.insights.figures import count
 from celeus.core.pools.systems import Lineup
 from celeus.errors import PoolNotFound, Refusal
 from celeus.operations.pools.pools import archive_pool, delete_pool, get_pool, list_pools
 from celeus.operations.pools.record import PoolRecord
+from celeus.operations.sessions.labelling.instructions import pool_instructions
+from celeus.web.claim_form import GUESSES, ClaimForm
 from celeus.web.pages import ManagesPage, Once, View, page_router
 from celeus.web.views import ITEMS
 from celeus.web.wording import counted
@@ -20,7 +23,6 @@ AT_ONCE: Final = 200
 MOST_SHOWN: Final = 100
 MOST_READ: Final = 10_000
 """Largest number of pools that are searched."""
-_GUESSES: Final = ("surrogate.", "surrogate_", "dispersion_f", "entropy_f")
 _KINDS: Final = {
     "zero_one": "right or wrong",
     "cross_entropy": "cross-entropy",
@@ -78,6 +80,12 @@ async def new_session(
     return await _page(view, wanted=wanted)
 
 
+@router.post("/sessions/new/claim")
+async def claim(view: ManagesPage, body: PoolOut) -> Response:
+    """Show what can be asked of the pool that a file would be: a part of the page."""
+    return await _page(view, wanted=Wanted(None, "", 1, archived=False), considered=body)
+
+
 @router.post("/sessions/new")
 async def change_pools(
     view: ManagesPage,
@@ -111,17 +119,28 @@ _LISTED: Final = "#pool-list"
 
 
 async def _page(
-    view: View, *, wanted: Wanted, made: Once | None = None, fault: Refusal | None = None
+    view: View,
+    *,
+    wanted: Wanted,
+    considered: PoolOut | None = None,
+    made: Once | None = None,
+    fault: Refusal | None = None,
 ) -> Response:
     del made
     pool, search, limit, archived = wanted
     chosen = None if pool is None else await _chosen(view, parsed("pool", pool))
+    told = None
+    if chosen is not None:
+        considered = PoolOut.model_validate(chosen)
+        told = (await pool_instructions(view.context, chosen.pool_id)).now
     return view.page(
         "newsession.html",
         fault=fault,
         policy=ITEMS,
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
         pool=chosen,
+        claim=ClaimForm(considered),
+        instructions=None if told is None else told.text,
         facts=facts_of,
         list=await _listed(view, search.strip().lower(), limit, archived=archived),
         limit=min(limit + AT_ONCE, MOST_READ),
@@ -162,7 +181,7 @@ def facts_of(pool: PoolRecord) -> str:
     end = "no surrogate"
     if not pool.sealed:
         end = "not sealed yet"
-    elif any(name.startswith(_GUESSES) for name in pool.columns):
+    elif any(name.startswith(GUESSES) for name in pool.columns):
         end = "with surrogate"
     if pool.metrics:
         names = ", ".join(metric.name for metric in pool.metrics)

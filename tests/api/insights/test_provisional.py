@@ -7,11 +7,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from celeus.core.session.provisional import provisional
+from celeus import stalls
 from tests.api.sessions.test_stalled import asked, session_of, told, waiting
+from tests.core.worlds import provisional
 from tests.operations.replays import kept, replayed
 
 WAITING = 60
+ASKED: dict[str, dict[str, Any]] = {"table": {"precision": {"faithful": 0.4}}}
 
 
 async def read(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -42,7 +44,7 @@ async def test_it_is_that_of_the_ledger_and_of_draws_that_nobody_can_judge(
     assert (found["judged"], found["open"]) == (WAITING + 1, 1)
     assert status["lower"] <= found["lower"] < found["upper"] <= status["upper"]
     assert found["upper"] - found["lower"] < status["width"]
-    assert found["sentence"].startswith("With the labels that wait, and the draw open before them")
+    assert found["sentence"].startswith("With the 61 labels that wait, and the open draw counted")
     after = (await told(client, session, "slow", 1, unjudgeable="torn"))["session"]
     assert (after["lower"], after["upper"]) == (found["lower"], found["upper"])
     assert "provisional" not in await read(client, session)
@@ -86,9 +88,29 @@ async def test_no_other_answer_has_it(client: AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("kind", ["best", "table"])
-async def test_sessions_without_one_interval_have_none(client: AsyncClient, kind: str) -> None:
-    session, says = await session_of(client, kind)
-    await waiting(client, session, says, 3)
+async def test_sessions_without_one_interval_have_the_answer_to_their_question(
+    client: AsyncClient, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody else gets the first draw
+    monkeypatch.setattr(stalls, "LEAST_BEHIND", WAITING + 1)
+    session, says = await session_of(client, kind, **ASKED.get(kind, {}))
+    first = await waiting(client, session, says, WAITING)
     status = await read(client, session)
-    assert status["rounds"]["waiting"] == 3
-    assert "provisional" not in status
+    found = status["provisional"]
+    assert (found["lower"], found["upper"]) == (None, None)
+    assert (found["judged"], found["open"]) == (WAITING, 1)
+    begins = f"With the {WAITING} labels that wait, and the open draw counted at its worst: "
+    if kind == "best":
+        assert (found["standing"], found["metrics"]) == (status["best"]["standing"], None)
+        text = "No system is out yet: any of the 2 systems may be the best."
+        assert found["sentence"] == begins + text
+    else:
+        assert (found["standing"], found["met"], status["table"]["met"]) == (None, 1, 0)
+        own, at_worst = status["table"]["metrics"][0], found["metrics"][0]
+        assert (own["met"], at_worst["met"]) == (False, True)
+        assert own["lower"] <= at_worst["lower"] < at_worst["upper"] <= own["upper"]
+        assert found["sentence"].startswith(f"{begins}1 of 1 claim has met its target, ")
+    await told(client, session, "slow", first["round"], **says(first))
+    after = await read(client, session)
+    assert "provisional" not in after
+    assert after["stopped"] == (kind == "table")

@@ -165,6 +165,7 @@ def test_a_csv_line_with_other_cells_than_the_header_is_malformed() -> None:
         "id,payload,payload.x",
         "id,target_probs.x",
         "id,payload.",
+        'id,"a"b',
         "",
     ],
 )
@@ -173,11 +174,16 @@ def test_a_header_that_cannot_be_read_is_refused(header: str) -> None:
     assert refused(body, "csv").field == "header"
 
 
-@pytest.mark.parametrize(
-    "body", [b'id\n"a', b'id\n"a"b\n', b"id\n" + b"x" * 200_000, b"id\n\xff\n"]
-)
+@pytest.mark.parametrize("body", [b'id\n"a', b"id\n" + b"x" * 200_000, b"id\n\xff\n"])
 def test_what_is_not_csv_is_refused_by_line(body: bytes) -> None:
     assert refused(body, "csv").field == "line 2"
+
+
+def test_a_quote_within_a_cell_is_a_fault_of_its_line() -> None:
+    bad, good = read(b'id\n"a"b\nc\n', "csv")
+    assert bad[0] == 2
+    assert isinstance(bad[1], MalformedRow)
+    assert good == (3, {"id": "c"})
 
 
 def test_a_table_read_before_does_not_raise_the_bound_of_a_cell() -> None:

@@ -10,6 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Tracer
 
 from tests.factories import drawn, judged, known_pool, observed, opened
+from tests.pairs import pair
 from tests.tabled import sheet
 
 NAME, VALUE, LABEL = (
@@ -69,6 +70,18 @@ async def test_every_metric_of_a_judgement_has_its_event(
     losses = pool.losses[item]
     found = {event[NAME]: event[VALUE] for event in spans.events}
     assert found == {"faithfulness": 1.0 - losses["faithful"], "mean loss": losses["stars"]}
+
+
+async def test_a_difference_of_two_systems_is_no_value_of_their_score(
+    client: httpx.AsyncClient, spans: Spans
+) -> None:
+    pool = await pair(client, "losses")
+    session = await opened(client, pool)
+    (draw,) = (await drawn(client, session))["draws"]
+    with spans.tracer.start_as_current_span("request"):
+        answer = await observed(client, session, draw["round"], losses={"left": 0.0, "right": 1.0})
+    assert answer.status_code == 200, answer.text
+    assert spans.events == []
 
 
 async def test_without_a_span_nothing_is_told(client: httpx.AsyncClient, spans: Spans) -> None:

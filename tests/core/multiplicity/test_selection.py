@@ -11,8 +11,10 @@ import pytest
 from celeus.core.multiplicity.promises import promises
 from celeus.core.multiplicity.selection import (
     Closure,
+    alpha_left,
     least_rank,
     opened_level,
+    proposed_level,
     shown_level,
     step_up,
 )
@@ -155,3 +157,23 @@ def _largest_share(evidence: dict[int, float], false: set[int], alpha: float) ->
         if len(standing) >= shown:
             largest = max(largest, min(len(standing & false), shown) / shown)
     return largest
+
+
+def most_likely_false(alpha: float, failed: int, tests: int) -> float:
+    """The largest chance that any strategy has to have a true test rejected in so many tests.
+
+    A true test is rejected with the probability of its level; a false one may always be, or never.
+    """
+    if not tests:
+        return 0.0
+    level = proposed_level(alpha, failed)
+    again = most_likely_false(alpha, failed + 1, tests - 1)
+    return max(level + (1.0 - level) * again, again, most_likely_false(alpha, failed, tests - 1))
+
+
+def test_no_strategy_has_a_true_test_of_an_endless_series_rejected_beyond_alpha() -> None:
+    chances = [most_likely_false(ALPHA, 0, tests) for tests in range(12)]
+    assert chances == sorted(chances)
+    assert 0.8 * ALPHA < chances[-1] <= ALPHA
+    spent = math.fsum(proposed_level(ALPHA, failed) for failed in range(1000))
+    assert spent + alpha_left(ALPHA, 1000) == pytest.approx(ALPHA)

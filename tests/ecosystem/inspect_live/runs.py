@@ -23,7 +23,8 @@ def started(folder: Path, *options: str, **environment: str) -> "subprocess.Pope
     place = folder / "installed" / "site-packages"
     if not place.exists():
         installed(folder / "installed")
-        (folder / "exam.py").symlink_to(HERE / "exam.py")
+        for name in ("exam.py", "errand.py"):
+            (folder / name).symlink_to(HERE / name)
     program = Path(sys.executable).with_name("inspect")
     own = {"PYTHONPATH": f"{place}:{CHECKOUT}", "INSPECT_DISPLAY": "plain", "COLUMNS": "300"}
     return subprocess.Popen(

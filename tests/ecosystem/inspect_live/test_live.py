@@ -10,15 +10,21 @@ import httpx2
 import pytest
 from inspect_ai import eval as run_eval
 from inspect_ai import task_with
-from inspect_ai.model import Model, ModelOutput, get_model
+from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import model_graded_qa
 
 import celeus
 import celeus.inspect
 from celeus.client.blocking import Session
+from celeus.client.label_loop import MOST_BEATS
+from celeus.client.results import Status
 from celeus.core.certificate.verify import verify
 from celeus.errors import InvalidValue
+from celeus.harnesses.inspect_live import LiveSession
+from celeus.harnesses.inspect_tasks import _driven, _side
+from celeus.intake.rows import Options
 from tests.ecosystem.inspect_live.runs import exam, interval, logs, losses, metrics, ran
-from tests.ecosystem.inspect_runs import model, questions
+from tests.ecosystem.inspect_runs import LETTERS, model, questions
 from tests.ecosystem.service import Service
 
 pytestmark = pytest.mark.ecosystem
@@ -132,7 +138,7 @@ def test_logs_of_other_models_make_the_surrogate(folder: Path) -> None:
     assert items[7]["payload"] == {
         "question": "Question 7: which letter?",
         "choices": ["w", "x", "y", "z"],
-        "reference": questions(8)[7].target,
+        "reference": "wxyz"[LETTERS.index(questions(8)[7].target)],
     }
 
 
@@ -270,6 +276,90 @@ def test_samples_are_run_again_by_names_of_their_own(folder: Path, success: str 
     assert len(names) == len(runs)
     session.close()
     assert verify(session.certificate()).valid
+
+
+def test_every_run_of_a_draw_has_the_renewals_of_one(folder: Path) -> None:
+    session = celeus.certify(
+        celeus.inspect.items(exam(12)),
+        None,
+        budget=1,
+        precision=0.4,
+        target="runs",
+        repeats=True,
+        success="any of 3",
+    )
+    task = exam(12)
+    side = _side("", task, Options())
+    live = LiveSession(session, session.status(), [side], 1, "worker")
+    outputs, beats = model("large").api.outputs, list[int]()
+
+    def output(messages: list[Any], *more: object) -> ModelOutput:
+        beats.append(live._turns.beats)
+        # As if it had thought for as long as a judge may
+        live._turns.beats = MOST_BEATS
+        said: ModelOutput = outputs(messages, *more)
+        said.completion = "ANSWER: none"
+        return said
+
+    wrong = get_model("mockllm/large", custom_outputs=output, memoize=False)
+    ran(_driven(task, live, side, dict), wrong, folder)
+    assert beats == [0, 0, 0]
+    assert session.status().runs == 3
+
+
+def test_a_run_that_failed_is_unjudgeable_and_not_made_again(folder: Path) -> None:
+    session = celeus.certify(celeus.inspect.items(exam(40)), None, target="runs", precision=0.13)
+    failed = celeus.inspect.certified(exam(40), session)
+    log = ran(failed, failing(lambda at: at == 7), folder)
+    assert log.status == "error"
+    (why,) = [one.detail for one in session.ledger() if one.kind == "unjudgeable"]
+    assert why["unjudgeable"] == "RuntimeError('the endpoint is down')"
+    names = IDS[:40]
+    assert [name for name, loss in losses(session, names).items() if loss is None] == ["q007"]
+    # What fails once and is tried again is a run that failed
+    tried = list[int]()
+
+    def once(at: int) -> bool:
+        tried.append(at)
+        return at % 3 == 2 and tried.count(at) == 1
+
+    ran(celeus.inspect.certified(exam(40), session), failing(once), folder, retry_on_error=1)
+    said = losses(session, names)
+    again = {IDS[at] for at in tried if tried.count(at) == 2}
+    assert again
+    assert {name for name, loss in said.items() if loss is None} == {"q007"} | again
+    told = [one.detail for one in session.ledger() if one.kind == "unjudgeable"]
+    assert "before it was tried again: RuntimeError" in told[-1]["unjudgeable"]
+
+
+def test_a_grader_may_have_a_seed_and_no_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(folder / "cache"))
+
+    def output(*_: object) -> ModelOutput:
+        said = ModelOutput.from_content("mockllm/grader", "GRADE: C")
+        said.usage = ModelUsage(input_tokens=10, output_tokens=3, total_tokens=13)
+        return said
+
+    def graded(**settings: Any) -> Status:  # noqa: ANN401 -- of a model
+        config = GenerateConfig(**settings)
+        grader = get_model("mockllm/grader", config=config, custom_outputs=output, memoize=False)
+        session = celeus.certify(
+            celeus.inspect.items(exam(12)),
+            None,
+            precision=0.7,
+            target="runs",
+            repeats=True,
+            file=folder / f"{settings}.jsonl",
+        )
+        task = task_with(exam(12), scorer=model_graded_qa(model=grader))
+        log = ran(celeus.inspect.certified(task, session), by_chance("large", []), folder)
+        assert (log.error is None) == ("cache" not in settings)
+        return session.status()
+
+    assert graded(seed=4).state == "target_reached"
+    assert graded(cache=True).rounds.judged < 12
 
 
 @pytest.mark.parametrize("repeats", [False, True])

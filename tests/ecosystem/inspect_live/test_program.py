@@ -9,6 +9,7 @@ import pytest
 import celeus
 import celeus.inspect
 from celeus.client.blocking import Session
+from celeus.core.certificate.verify import verify
 from celeus.runs.local import session_of
 from celeus.runs.run import Run
 from tests.ecosystem.inspect_live.runs import (
@@ -61,6 +62,27 @@ def test_one_command_certifies_a_task(tmp_path: Path) -> None:
     assert "Traceback" not in again
     assert "known better: say when it is known well enough" in finished(started(tmp_path, *TASK))
     assert len(logs(tmp_path)) == 1
+
+
+def test_one_command_certifies_how_often_an_agent_succeeds_three_times(tmp_path: Path) -> None:
+    options = ("-T", "task=errand.py@errand", "--model", "madeup/agent", "-T", "precision=0.3")
+    over_runs = ("-T", "target=runs", "-T", "repeats=true", "-T", "success=all of 3")
+    said = finished(started(tmp_path, *options, *over_runs))
+    assert len(logs(tmp_path)) == 1, said
+    (log,) = logs(tmp_path)
+    assert log.status == "success", said
+    session = in_process(tmp_path)
+    status = session.status()
+    assert (status.state, status.success) == ("target_reached", "all of 3")
+    assert metrics(log) == pytest.approx(interval(session), abs=1e-12)
+    assert "where success is all of 3" in str(status.sentence)
+    assert metrics(log)["lower"] <= 0.9**3 <= metrics(log)["upper"]
+    # Every run is a sample of its own, and each took two steps of the agent
+    assert status.runs == len(log.samples) > status.rounds.judged
+    assert log.stats.model_usage["madeup/agent"].output_tokens == 6 * status.runs
+    session.close()
+    assert verify(session.certificate()).valid
+    session.client.close()
 
 
 def killed_half_way(

@@ -276,8 +276,9 @@ class PoolFileQuery(BaseModel):
     repeats: str | None = Field(
         None,
         max_length=_LONGEST,
-        description="What rows of one id are: `items` of their own, one item by the `first` of them"
-        " or with the `mean` of their scores; or the only rows that are read, `COLUMN=VALUE`.",
+        description="What rows of one id are: `items` of their own, `runs` of a system, as many of"
+        " each, for a session of target `runs`, one item by the `first` of them or with the `mean`"
+        " of their scores; or the only rows that are read, `COLUMN=VALUE`.",
     )
     rows: str | None = Field(
         None,

@@ -15,9 +15,8 @@ import numpy as np
 from celeus.api.pools.sheets import BATCH_BYTES, MAX_ROW_BYTES, Limits, Look, Reading
 from celeus.api.pools.upload_rows import json_of
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
-from celeus.intake.opening import SentFile, opened
+from celeus.intake.opening import Line, SentFile, as_they_are, items_of, opened
 from celeus.intake.questions import named
-from celeus.intake.reading import Line, as_they_are, items_of
 from celeus.intake.sources import arrow
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused

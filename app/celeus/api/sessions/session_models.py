@@ -352,17 +352,33 @@ class Forecast(BaseModel):
     )
 
 
-class ProvisionalInterval(BaseModel):
-    """The interval with the rounds that wait, and the draws open before them at their worst.
+class ProvisionalClaim(BaseModel):
+    """The claim about a metric over all items, with open draws at their worst."""
 
-    It covers the truth at the same alpha, at once with all other intervals shown. It stops nothing.
+    metric: str = Field(description="Name of the metric in the pool.")
+    met: bool | None = Field(description="Its target is met; null where it has none.")
+    lower: float = Field(description="Lower end of the interval, on the metric's scale.")
+    upper: float = Field(description="Upper end.")
+
+
+class Provisional(BaseModel):
+    """The answer with the rounds that wait, and the open draws at their worst.
+
+    It holds at the same alpha, at once with all other answers shown. It stops nothing.
     """
 
-    lower: float = Field(description="Lower end, on the scale of the losses as that of the status.")
-    upper: float = Field(description="Upper end.")
+    lower: float | None = Field(
+        description="Lower end of the interval, as that of the status; null where that is."
+    )
+    upper: float | None = Field(description="Upper end.")
+    standing: list[str] | None = Field(
+        description="Those in, as in `best`; null where the best of several is not sought."
+    )
+    met: int | None = Field(description="As in `table`; null without one.")
+    metrics: list[ProvisionalClaim] | None = Field(description="As in `table`; null without one.")
     open: int = Field(
-        description="Draws that it counts at their worst: with the smallest loss where that is"
-        " worse for the claim, and with the largest where that is."
+        description="Draws that it counts at their worst: with the losses that are worst for each"
+        " claim and each system."
     )
     judged: int = Field(description="Judged rounds in it, those that wait included.")
     sentence: str = Field(description="The same for people, in the direction of the score.")
@@ -452,12 +468,11 @@ class Session(BaseModel):
     lower: float | None = Field(description="Lower end of the interval after that round.")
     upper: float | None = Field(description="Upper end of the interval after that round.")
     width: float | None = Field(description="`upper` less `lower`.")
-    provisional: ProvisionalInterval | None = Field(
+    provisional: Provisional | None = Field(
         None,
         exclude_if=lambda value: value is None,
         description="Only in answers to GET of this one session, and only while judged rounds wait"
-        " for an open draw, at most 256 rounds in all. Left out with a `table`, and where the best"
-        " of several systems is sought.",
+        " for an open draw, at most 256 rounds in all.",
     )
     score: ScoreInterval | None = Field(
         description="The interval by the name and in the direction that the pool declared; null"

@@ -69,8 +69,8 @@ def tell_judgements(session: Mapping[str, Any], judged: Mapping[int, Loss]) -> N
     """Add an event to the request's span for every score of a judged round, where it is kept.
 
     Names are OpenTelemetry's semantic conventions for generative AI. There is no payload in it, nor
-    words of a judge. Sessions whose judgements are no scores have none: those that seek the best
-    system, or check a judge.
+    words of a judge. Sessions whose judgements are no scores have none: those that compare two
+    systems, seek the best of several, or check a judge.
     """
     span = trace.get_current_span()
     if not span.is_recording():
@@ -95,7 +95,7 @@ def _metrics(session: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     table = session["table"]
     if table is not None:
         return [] if table["check"] is not None else list(table["metrics"])
-    return [] if session["score"] is None else [session]
+    return [] if session["score"] is None or session["systems"] is not None else [session]
 
 
 def database_of(url: str | None) -> dict[str, AttributeValue]:

@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from celeus.core.betting.base import Accrued, Halves
 from celeus.core.betting.moments import Prediction
 from celeus.core.mills import inverse_mills
+from celeus.core.special import normal_quantile
 
 Floats = NDArray[np.float64]
 
@@ -192,7 +192,7 @@ def bet(log_stake: Floats, bet_scale: BetScale, caps: Floats | None) -> Floats:
 
 def information(half: float, step: float, level: float) -> float:
     """Return I*, the information where a z-interval at ``level`` has half-width half - step / 2."""
-    return float((ndtri(1.0 - level / 2.0) / (half - step / 2.0)) ** 2)
+    return (normal_quantile(1.0 - level / 2.0) / (half - step / 2.0)) ** 2
 
 
 def half_widths(half: float | None) -> Halves:

@@ -33,7 +33,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from celeus.core.insights.planning import (
     MIDDLE,
@@ -46,6 +45,7 @@ from celeus.core.insights.planning import (
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.surrogates import Scores
+from celeus.core.special import expit, logit
 
 LEAST_WORTH = 0.25
 MOST_CORRELATED = 0.85

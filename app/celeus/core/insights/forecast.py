@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from celeus.core.betting.base import Outlook
 from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
@@ -33,6 +32,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.stopping import rounding
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
+from celeus.core.special import normal_quantile
 
 SHARES = (0.1, 0.5, 0.9)
 TAILS = (-1.28, 0.0, 1.28)
@@ -356,7 +356,7 @@ class _UnitState:
         if outlook is None:
             return self._published_end(threshold)
         course, seen = self._course(outlook, away), outlook.information
-        quantile = float(ndtri(1.0 - self._plan.alpha1 / 2.0))
+        quantile = normal_quantile(1.0 - self._plan.alpha1 / 2.0)
         return Range(
             *(
                 course.rounds(_crossing(away, seen, quantile * reach, luck) - seen)

@@ -28,7 +28,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
 
 from celeus.core.insights.forecast import Extrapolation, RoundProgress
 from celeus.core.interval import Interval
@@ -38,6 +37,7 @@ from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
 from celeus.core.session.session import begin_mean, judge_rounds
+from celeus.core.special import beta_quantile, normal_quantile
 from celeus.errors import require
 from celeus.units import LEAST_DISTANCE
 
@@ -215,7 +215,7 @@ class Losses:
         if not 0.0 < mean < 1.0:
             return mean
         shape = CONCENTRATION * mean, CONCENTRATION * (1.0 - mean)
-        loss = float(betaincinv(*shape, number))
+        loss = beta_quantile(*shape, number)
         return min(max(loss, 0.0), 1.0)
 
 
@@ -380,7 +380,7 @@ def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
     counts, safe = [], None
     variance, risk = assumption.variance(plan.scale), abs(assumption.risk(plan.scale))
     if plan.precision is not None:
-        errors = float(ndtri(1.0 - plan.alpha / 2.0)) / (plan.precision / 2.0)
+        errors = normal_quantile(1.0 - plan.alpha / 2.0) / (plan.precision / 2.0)
         most = (plan.scale.width / 2.0) ** 2
         if not plan.difference and assumption.item_weight is None:
             safe = uniform_draws(most, items, errors)
@@ -388,6 +388,8 @@ def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
         counts.append(uniform_draws(variance or most, items, errors))
     if plan.difference and plan.decide is not None:
         distance = max(risk, plan.decide - risk)
-        errors = float(ndtri(1.0 - plan.alpha) + ndtri(POWER)) / max(distance, LEAST_DISTANCE)
+        errors = (normal_quantile(1.0 - plan.alpha) + normal_quantile(POWER)) / max(
+            distance, LEAST_DISTANCE
+        )
         counts.append(uniform_draws(variance, items, errors))
     return FixedSample(min(counts), safe, plan.difference) if counts else None

@@ -15,7 +15,6 @@ from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
-from celeus.core.session.provisional import Provisional
 from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
 MINUTE: Final = 60.0
@@ -343,15 +342,11 @@ def _open_draws(status: Mapping[str, Any]) -> str:
     return f". {draws} {verb} still open; labels for them count until the session is closed."
 
 
-def provisional_remark(found: Provisional, measure: Measure) -> str:
-    """Return the sentence on the interval that counts open draws at their worst."""
-    single = found.waiting == 1
-    labels = "label that waits" if single else "labels that wait"
-    draws, worst = ("draw", "its") if found.open == 1 else (f"{count(found.open)} draws", "their")
-    return (
-        f"With the {labels}, and the {draws} open before {'it' if single else 'them'} counted at"
-        f" {worst} worst, the interval is {measure.ends(found.interval)}."
-    )
+def provisional_remark(waiting: int, open_: int) -> str:
+    """Return how an answer begins that counts labels that wait, and open draws at their worst."""
+    labels = "label that waits" if waiting == 1 else f"{count(waiting)} labels that wait"
+    draws, worst = ("open draw", "its") if open_ == 1 else (f"{count(open_)} open draws", "their")
+    return f"With the {labels}, and the {draws} counted at {worst} worst"
 
 
 def _labels(number: int) -> str:

@@ -145,9 +145,8 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
 
 
 def may_have_provisional(document: Mapping[str, Any]) -> bool:
-    """Return whether judgements of a session of one mean wait for an open draw."""
-    waits = document["rounds"]["waiting"] > 0 and document["lower"] is not None
-    return waits and document["state"] != "closed"
+    """Return whether judgements of a session wait for an open draw that may be judged."""
+    return bool(document["rounds"]["waiting"]) and document["state"] != "closed"
 
 
 def provisional_member(waiting: WaitingRounds | None, pool: Pool) -> dict[str, Any]:
@@ -157,15 +156,26 @@ def provisional_member(waiting: WaitingRounds | None, pool: Pool) -> dict[str, A
     """
     if waiting is None:
         return {}
-    found = waiting.provisional()
-    member = {
-        "lower": found.interval.lower,
-        "upper": found.interval.upper,
-        "open": found.open,
-        "judged": found.rounds - found.open,
-        "sentence": provisional_remark(found, _measure(waiting.plan, pool)),
-    }
-    return {"provisional": member}
+    question, begin = waiting.settled(), provisional_remark(waiting.waiting, waiting.open)
+    member: dict[str, Any] = dict.fromkeys(("lower", "upper", "standing", "met", "metrics"))
+    member |= {"open": waiting.open, "judged": waiting.judged}
+    document: dict[str, Any] = {"alpha": question.plan.alpha, "stop_reason": None}
+    document |= {"rounds": {"in_interval": waiting.judged}}
+    match question:
+        case Mean():
+            interval = question.interval
+            ends = _measure(question.plan, pool).ends(interval)
+            member |= {"lower": interval.lower, "upper": interval.upper}
+            text = f"{begin}, the interval is {ends}."
+        case Best():
+            member["standing"] = question.names_standing
+            text = f"{begin}: {best_sentence(document | _best(question))}"
+        case Table():
+            table, shown = _table_state(question), ("metric", "met", "lower", "upper")
+            metrics = [{name: claim[name] for name in shown} for claim in table["metrics"]]
+            member |= {"met": table["met"], "metrics": metrics}
+            text = f"{begin}: {table_sentence(document | {'table': table})}"
+    return {"provisional": member | {"sentence": text}}
 
 
 def _measure(plan: Plan, pool: Pool) -> Measure:
@@ -278,6 +288,16 @@ def _best(question: Best) -> dict[str, Any]:
 
 def _table(header: Header, question: Table) -> dict[str, Any]:
     """The members that a session adds that makes a table of claims: most are in ``claims``."""
+    return {
+        "table": _table_state(question),
+        "warnings": _contradicted(header.contradictions)
+        + _emptied(question.claims)
+        + _undefined(question)
+        + _reversed(question),
+    }
+
+
+def _table_state(question: Table) -> dict[str, Any]:
     plan, claims = question.plan, question.claims
     metrics = [
         {"metric": claim.claim.metric, "met": claim_met(question, place)}
@@ -285,22 +305,16 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
         for place, claim in enumerate(claims[: len(plan.claimed)])
     ]
     return {
-        "table": {
-            "account": plan.account,
-            "reserve": question.reserve,
-            "groups": list(plan.columns),
-            "claims": len(claims),
-            "later": len(question.added),
-            "wanted": question.wanted,
-            "met": len(question.met_at),
-            "metrics": metrics,
-            "promises": question.promises._asdict(),
-            "check": _check(question),
-        },
-        "warnings": _contradicted(header.contradictions)
-        + _emptied(claims)
-        + _undefined(question)
-        + _reversed(question),
+        "account": plan.account,
+        "reserve": question.reserve,
+        "groups": list(plan.columns),
+        "claims": len(claims),
+        "later": len(question.added),
+        "wanted": question.wanted,
+        "met": len(question.met_at),
+        "metrics": metrics,
+        "promises": question.promises._asdict(),
+        "check": _check(question),
     }
 
 

@@ -21,7 +21,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from celeus.core.betting.base import Halves
 from celeus.core.betting.bets import Goal
@@ -36,6 +35,7 @@ from celeus.core.interval import Interval
 from celeus.core.mills import STAKE_FACTOR, inverse_mills
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, rounding
+from celeus.core.special import normal_quantile
 
 Floats = NDArray[np.float64]
 
@@ -128,8 +128,8 @@ class OpenLattice(Lattice):
         """Return the half-widths of the goals: with a precision one for every aim."""
         if half is None:
             return super().halves(half)
-        quantile = {d: float(ndtri(1.0 - self._level / (2.0 * d))) for _, d in AIMS}
-        return tuple(half * quantile[d] / quantile[1.0] for _, d in AIMS)
+        quantiles = {d: normal_quantile(1.0 - self._level / (2.0 * d)) for _, d in AIMS}
+        return tuple(half * quantiles[d] / quantiles[1.0] for _, d in AIMS)
 
     def _goals(self, half: float | None) -> list[Goal]:
         goals = super()._goals(half)

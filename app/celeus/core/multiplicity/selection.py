@@ -8,6 +8,9 @@ without an end, opened one after the other, of which i is the i-th.
                were picked and whatever their dependence
     opened     the i-th claim opened shown at level alpha K / (i (i + 1)), alpha at most: the same,
                since the levels of all claims ever opened add up to alpha K at most
+    proposed   a test at level alpha / (f (f + 1)), where f - 1 tests before it rejected nothing: at
+               most alpha that a true one is ever rejected, since tests that are true spend at most
+               alpha before the first such one; those that reject are free
     step up    shows the most claims that all stand at that level (e-BH)
     closed     test i is rejected for good when in every set with i of the tests not rejected
                before the mean e-value is at least 1 / alpha: at most alpha that a true one ever is
@@ -46,6 +49,16 @@ def shown_level(alpha: float, shown: int, claims: int) -> float:
 def opened_level(alpha: float, shown: int, place: int) -> float:
     """Return the level of the claim opened at ``place``, from 1 on, where so many are ``shown``."""
     return alpha * min(1.0, shown / (place * (place + 1)))
+
+
+def proposed_level(alpha: float, failed: int) -> float:
+    """Return the level of the next test of an endless series after ``failed`` without rejection."""
+    return opened_level(alpha, 1, failed + 1)
+
+
+def alpha_left(alpha: float, failed: int) -> float:
+    """Return the part of alpha that is left for all tests after ``failed`` without rejection."""
+    return alpha / (failed + 1)
 
 
 def least_rank(stands: Callable[[int], bool], claims: int) -> int | None:

@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, expit, log_ndtr, logit, ndtri
+
+from celeus.core.special import beta_cdf, expit, log_normal_cdf, logit, normal_quantile
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ def log_scale(items: int, level: float, kappa: Floats, risk: Floats) -> Floats:
     allowed = level / 2.0 * (1.0 - ROUNDING)
     scale = math.log(allowed) - growth
     first = _first(items, kappa, risk, scale)
-    moving = np.flatnonzero(first <= items)
+    moving = np.flatnonzero((first > 0.0) & (first <= items))
     while moving.size:
         rows = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
         # A never decreases; the step is NaN where rounding lifts the line above ``allowed``.
@@ -81,8 +82,11 @@ class _Rows(NamedTuple):
         -inf where the line's slope underflows: kappa is then far above any that a plan uses.
         """
         rest = items - self.first + 1.0
-        above = betainc(self.first, rest, self.risk)
-        below = betainc(rest, self.first, self.untilted)
+        above, below = beta_cdf(
+            np.stack([self.first, rest]),
+            np.stack([rest, self.first]),
+            np.stack([self.risk, self.untilted]),
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.log(allowed - above) - np.log(below) - self.growth
         return np.asarray(np.where(below > TINY, step, -np.inf))
@@ -115,9 +119,9 @@ def _sigma_and_ratio(
 ) -> tuple[Floats, Floats]:
     """Return sigma* and kappa sigma* of every ``risk``, without interpolation."""
     half, width = goal
-    quantile = float(ndtri(1.0 - level / 2.0))
+    quantile = normal_quantile(1.0 - level / 2.0)
     z1 = quantile * np.linspace(LEAST_Z, LARGEST_Z, STEPS_OF_Z)
-    log_tail = log_ndtr(-z1)
+    log_tail = log_normal_cdf(-z1)
     ratio = np.exp(-0.5 * z1 * z1 - log_tail) / math.sqrt(2.0 * math.pi)
 
     def reach(sigma: Floats) -> Floats:

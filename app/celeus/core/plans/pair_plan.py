@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtri
 
 from celeus.core.plans.binomial_start import log_scale, sigma_and_kappa
+from celeus.core.special import log_normal_cdf, normal_quantile
 
 Floats = NDArray[np.float64]
 
@@ -136,12 +136,12 @@ class PairPlan:
         kappa = self.kappa(sigma, risk)
         tau2 = risk * (1.0 - risk) / self.items
         z1 = _inverse_mills_argument(kappa * sigma, self.level)
-        log_term = log_ndtr(-z1) + log_level + kappa * kappa * tau2 / 2.0
+        log_term = log_normal_cdf(-z1) + log_level + kappa * kappa * tau2 / 2.0
         return np.asarray(sigma * z1 + log_term / kappa)
 
     def _constants(self) -> tuple[float, float]:
         """Return h0 and L'."""
-        z = float(ndtri(1.0 - self.level / 2.0))
+        z = normal_quantile(1.0 - self.level / 2.0)
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         return density / (self.level / 2.0), math.log(2.0 / self.level)
 
@@ -191,6 +191,6 @@ def _inverse_mills_argument(ratio: Floats, level: float) -> Floats:
 @lru_cache(maxsize=16)
 def _inverse_mills_table(level: float) -> tuple[Floats, Floats]:
     """Return log(phi(z) / Phi(-z)) and z, ascending."""
-    highest = float(ndtri(1.0 - level / 2.0)) + 2.0 * MILLS_STEP
+    highest = normal_quantile(1.0 - level / 2.0) + 2.0 * MILLS_STEP
     z = np.arange(MILLS_LOWEST, highest, MILLS_STEP)
-    return -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-z), z
+    return -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_normal_cdf(-z), z

@@ -16,17 +16,19 @@ fails with probability at most alpha2; both hold at once with probability 1 - al
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
-
-from scipy.special import betaincinv
 
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain
+from celeus.core.special import beta_quantile
 
 BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs", "exact_pairs"]
 
 BISECTIONS = 60
 WHOLE = 1e-9
+LIMITS_KEPT = 1024
+"""Number of limits remembered: a label mostly moves one end of the interval, and not far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +116,17 @@ def _kl_upper(p: float, budget: float) -> float:
     return outside
 
 
+@lru_cache(maxsize=LIMITS_KEPT)
 def _binomial_upper(count: int, items: int, level: float) -> float:
     """Return the Clopper-Pearson upper limit, where P(X <= ``count``) = ``level``."""
     if count >= items:
         return 1.0
-    return float(betaincinv(count + 1, items - count, 1.0 - level))
+    return beta_quantile(count + 1.0, float(items - count), 1.0 - level)
 
 
+@lru_cache(maxsize=LIMITS_KEPT)
 def _binomial_lower(count: int, items: int, level: float) -> float:
     """Return the Clopper-Pearson lower limit, where P(X >= ``count``) = ``level``."""
     if count <= 0:
         return 0.0
-    return float(betaincinv(count, items - count + 1, level))
+    return beta_quantile(float(count), items - count + 1.0, level)

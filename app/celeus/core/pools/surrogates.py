@@ -14,7 +14,7 @@ y_g their most probable classes, H entropy, s surrogate, w score. None of it loo
 With a proxy w = |proxy - s|; without one w = sqrt(x (1 - x)) (U - L), x = (s - L) / (U - L).
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -126,10 +126,13 @@ def _scores(pool: Pool, strategy: Strategy | None) -> Scores:
 
 def strategies(pool: Pool) -> tuple[str, ...]:
     """Return the strategies that the columns of this pool allow."""
-    pairs = _PAIRS.get(pool.scale.kind, {})
-    return tuple(
-        name for name, pair in pairs.items() if all(column in pool.columns for column in pair)
-    )
+    return strategies_for(pool.scale.kind, pool.columns)
+
+
+def strategies_for(kind: str, columns: Container[str]) -> tuple[str, ...]:
+    """Return the strategies that these columns allow for a kind of loss."""
+    pairs = _PAIRS.get(kind, {})
+    return tuple(name for name, pair in pairs.items() if all(column in columns for column in pair))
 
 
 def from_probabilities(

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from celeus.core.interval import Interval
@@ -28,7 +28,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sampling.proposals import Proposal, ProposedDraw
-from celeus.core.session.engine import Engine, engine_of
+from celeus.core.session.engine import Engine, copied_fold, engine_of
 from celeus.core.session.fold import Fold
 from celeus.core.session.outcome import Judgement, Loss, single_loss
 from celeus.core.session.panel import Ratings
@@ -162,6 +162,19 @@ class Mean(Question):
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""
         self.fold = self.engine.fold()
+
+    def copied(self) -> Self:
+        """A copy to ``settle``; the question may go on meanwhile."""
+        known = self.fold.knowledge
+        # What is known at draws goes on with the session; bets on drawn rounds do not use it
+        fold = copied_fold(self.engine, self.fold, self.points[:], known)
+        fold.knowledge = replace(known, open=known.open.copy(), losses=known.losses.copy())
+        return replace(self, fold=fold)
+
+    def settle(self, rounds: Rounds) -> None:
+        """Fold all that is drawn, draws that nobody has judged as if nobody could."""
+        del rounds
+        self.fold.settle(self.plan)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
         """Return the reason to stop under ``rule``, or None to go on."""

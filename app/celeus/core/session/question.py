@@ -14,7 +14,7 @@ drawn, what a loss means and what is answered. For every round a session calls, 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,15 @@ class Question(Protocol):
 
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""
+
+    def copied(self) -> Self:
+        """A copy to ``settle``; the question may go on meanwhile."""
+
+    def settle(self, rounds: Rounds) -> None:
+        """Fold all that is drawn, a draw that nobody has judged at its worst for every claim.
+
+        ``rounds`` are those that are not folded. Nothing is drawn after it.
+        """
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
         """Return the reason to stop after ``drawn`` draws under ``rule``, or None to go on."""

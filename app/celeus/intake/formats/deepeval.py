@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, keyed, refused, text_of
 from celeus.intake.sources.files import Source, under
 from celeus.intake.table.numbers import loss_in_log
 
@@ -34,7 +34,7 @@ def read(source: Source, options: Options) -> Log:
     names = dict.fromkeys(data["name"] for case in cases for data in case.get("metricsData") or ())
     metric = chosen(list(names), options.metric, source.name, "metric")
     scores = [_score(case, metric) for case in cases]
-    higher = options.direction(source.name, metric, said=_higher(source, metric, scores))
+    higher = options.direction(source.name, metric, documented=_higher(source, metric, scores))
     model = str(run.get("identifier") or source.stem)
     return Log(source.name, list(_rows(source, options, model, cases, scores, higher=higher)))
 
@@ -43,19 +43,19 @@ def _present(case: dict[str, Any]) -> dict[str, Any]:
     """A case as of now; of earlier versions the metrics, and their names, stand elsewhere."""
     if OLD not in case or "metricsData" in case:
         return case
-    return {**case, "metricsData": [{**one, "name": one["metric"]} for one in case[OLD] or ()]}
+    return {**case, "metricsData": [{**data, "name": data["metric"]} for data in case[OLD] or ()]}
 
 
 def _of_chat(case: dict[str, Any]) -> dict[str, Any]:
     """A case of several turns as one whose output is the whole conversation."""
     turns = [turn for turn in case.get("turns") or () if isinstance(turn, dict)]
-    said = [(turn.get("role"), text_of(turn.get("content")) or "") for turn in turns]
-    asks = "\n\n".join(text for role, text in said if role == "user")
+    messages = [(turn.get("role"), text_of(turn.get("content")) or "") for turn in turns]
+    asks = "\n\n".join(text for role, text in messages if role == "user")
     return {
         **case,
         "input": case.get("scenario") or asks,
         "expectedOutput": case.get("expectedOutcome"),
-        "actualOutput": "\n\n".join(f"{role}: {text}" for role, text in said) or None,
+        "actualOutput": "\n\n".join(f"{role}: {text}" for role, text in messages) or None,
     }
 
 
@@ -95,10 +95,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
         name = str(case.get("name") or "")
         place = f"case {name or index} of {source.name}"
         if options.key is not None:
-            held = (case.get("metadata") or {}).get(options.key)
-            if held is None:
-                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
-            name = str(held)
+            name = keyed(case.get("metadata"), options.key, place)
         elif not name or names[name] > 1 or _NUMBERED.fullmatch(name):
             name = check[:_NAME_LENGTH]
         value = None if score is None else score["score"]

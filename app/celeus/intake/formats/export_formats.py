@@ -26,7 +26,8 @@ class Export:
     """A tool's file.
 
     ``called`` is how it is named to people. ``marks`` are sets of columns, each of which is enough
-    to know it. ``roles`` are columns by role: the first that is there has it. ``shown`` picks the
+    to know it. ``roles`` are columns by role: the first that is there has it. ``scores`` are those
+    of columns by their names, the first that fit. ``shown`` picks the
     columns under which the tool keeps what people are shown, whose roles follow from their names.
     ``repeats`` are columns in which rows of one id differ, ``calls`` ids that no two runs share,
     ``texts`` columns that hold texts or chats: under the same names others have numbers.
@@ -85,42 +86,45 @@ class Part:
         return refused(self.why, self.rule)
 
 
-def _under(prefix: str) -> Callable[[Sequence[str]], list[str]]:
-    return lambda names: [name for name in names if name.startswith(prefix)]
+def _under(*prefixes: str) -> Callable[[Sequence[str]], list[str]]:
+    return lambda names: [name for name in names if name.startswith(prefixes)]
 
 
 def _fields_of_argilla(names: Sequence[str]) -> list[str]:
     """Columns of a flat export that belong to no question and are not the record's own."""
     endings = (".suggestion", ".responses", "-suggestion")
     asked = {name.removesuffix(end) for name in names for end in endings if name.endswith(end)}
-    own = ("id", "_server_id", "status", "external_id", "inserted_at", "updated_at")
+    of_record = ("id", "_server_id", "status", "external_id", "inserted_at", "updated_at")
     before = (
         "metadata",
         "vectors",
         *(f"{name}." for name in asked),
         *(f"{name}-" for name in asked),
     )
-    return [name for name in names if name not in {*asked, *own} and not name.startswith(before)]
+    return [
+        name for name in names if name not in {*asked, *of_record} and not name.startswith(before)
+    ]
 
 
 _RAGAS = {
-    **dict.fromkeys(("noise_sensitivity*", "harmfulness", "maliciousness"), _UNIT_LOSS),
-    **dict.fromkeys(("answer_relevancy", "response_relevancy"), Score(True)),
-    **dict.fromkeys(("faithfulness*", "context_*", "answer_*", "factual_correctness*"), _UNIT),
-    **dict.fromkeys(("semantic_similarity", "*llm_context_*", "id_based_context_*"), _UNIT),
-    **dict.fromkeys(("nv_*", "bleu_score", "rouge_score*", "exact_match", "string_present"), _UNIT),
-    **dict.fromkeys(("summary_score", "topic_adherence*", "tool_call_accuracy"), _UNIT),
-    **dict.fromkeys(("agent_goal_accuracy*", "non_llm_string_similarity"), _UNIT),
-    **dict.fromkeys(("coherence", "conciseness", "correctness"), _UNIT),
+    "noise_sensitivity* harmfulness maliciousness": _UNIT_LOSS,
+    "answer_relevancy response_relevancy": Score(True),
+    "faithfulness* context_* answer_* factual_correctness* semantic_similarity *llm_context_*"
+    " id_based_context_* nv_* bleu_score rouge_score* exact_match string_present summary_score"
+    " topic_adherence* tool_call_accuracy agent_goal_accuracy* non_llm_string_similarity"
+    " coherence conciseness correctness": _UNIT,
 }
 _RAGAS_MARKS = ("faithfulness*", "answer_relevancy", "context_precision", "context_recall")
 _AZURE = {
-    **dict.fromkeys(("relevance", "groundedness", "coherence", "fluency"), _GRADE),
-    **dict.fromkeys(("similarity", "retrieval", "response_completeness"), _GRADE),
-    **dict.fromkeys(("f1_score", "bleu_score", "gleu_score", "rouge_score", "meteor_score"), _UNIT),
-    **dict.fromkeys(("violence", "sexual", "self_harm", "hate_unfairness"), _HARM),
-    **dict.fromkeys(("violence_score", "sexual_score", "self_harm_score"), _HARM),
-    "hate_unfairness_score": _HARM,
+    f"outputs.*.{name}": score
+    for names, score in (
+        ("relevance groundedness coherence fluency similarity retrieval", _GRADE),
+        ("response_completeness", _GRADE),
+        ("f1_score bleu_score gleu_score rouge_score meteor_score", _UNIT),
+        ("violence sexual self_harm hate_unfairness", _HARM),
+        ("violence_score sexual_score self_harm_score hate_unfairness_score", _HARM),
+    )
+    for name in names.split()
 }
 _COMPASS = {
     "id": "index",
@@ -135,9 +139,9 @@ _ARENA = {
     "answer_b": "answer_b",
 }
 _LIGHTEVAL = {
-    f"{member}.{name}": _UNIT
-    for member in ("metric", "metrics")
-    for name in ("acc", "acc_norm*", "em", "*exact_match*", "extractive_match*", "f1*", "pass@*")
+    "metric*.acc metric*.acc_norm* metric*.em metric*.*exact_match* metric*.extractive_match*"
+    " metric*.f1* metric*.pass@*": _UNIT,
+    "metric*.*": _OPEN,
 }
 _TAU = {"id": "task_id", "question": "info.task.instruction", "messages": "traj messages"}
 
@@ -242,23 +246,19 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "lighteval",
         "details of lighteval",
-        (("doc.query", "model_response.text", "metric*"),),
+        (
+            ("doc.query", "model_response.text", "metric*"),
+            ("example", "full_prompt", "predictions", "metrics*"),
+        ),
         {
             "id": "doc.id",
-            "question": "doc.query",
-            "choices": "doc.choices",
+            "question": "doc.query example",
+            "choices": "doc.choices choices",
             "reference": "gold",
-            "answer": "model_response.text",
+            "answer": "model_response.text predictions",
         },
-        _LIGHTEVAL | {"metric.*": _OPEN},
+        _LIGHTEVAL,
         unfold=each(export_rows.gold_choice),
-    ),
-    Export(
-        "lighteval",
-        "details of lighteval",
-        (("example", "full_prompt", "predictions", "metrics*"),),
-        {"question": "example", "choices": "choices", "reference": "gold", "answer": "predictions"},
-        _LIGHTEVAL | {"metrics.*": _OPEN},
     ),
     Export(
         "opencompass",
@@ -398,6 +398,23 @@ EXPORTS: tuple[Export, ...] = (
         calls=("context.span_id",),
     ),
     Export(
+        "garak",
+        "a report of garak",
+        (("entry_type", "probe_classname", "outputs", "detector_results*"),),
+        {"id": "uuid", "question": "prompt", "answer": "output"},
+        {"detectors.*": _UNIT_LOSS},
+        repeats=("sample",),
+        unfold=joined(export_rows.garak_outputs),
+    ),
+    Export(
+        "qualtrics",
+        "answers in Qualtrics",
+        (("StartDate", "EndDate", "Finished", "RecordedDate", "ResponseId"),),
+        {"id": "ResponseId"},
+        shown=lambda _: [],
+        unfold=export_rows.without_labels,
+    ),
+    Export(
         "mqm",
         "ratings of MQM",
         (
@@ -438,9 +455,9 @@ EXPORTS: tuple[Export, ...] = (
         },
         {
             "expected_*": _OPEN,
-            **dict.fromkeys(("exact_match/v[0-9]/score", "rouge*/v[0-9]/score"), _UNIT),
+            "exact_match/v[0-9]/score rouge*/v[0-9]/score": _UNIT,
             "toxicity/v[0-9]/score": _UNIT_LOSS,
-            **dict.fromkeys(("*/v[0-9]/score", "*/value"), _OPEN),
+            "*/v[0-9]/score */value": _OPEN,
         },
         calls=("trace_id",),
     ),
@@ -450,19 +467,15 @@ EXPORTS: tuple[Export, ...] = (
         (("inputs.*", "outputs.*", "feedback.*"),),
         {"id": "example_id id"},
         {
-            **{f"feedback.{name}": _UNIT for name in ("accuracy", "exact_match", "correct")},
+            "feedback.accuracy feedback.exact_match feedback.correct": _UNIT,
             "feedback.*": _OPEN,
         },
-        shown=lambda names: [
-            name
-            for name in names
-            if name.startswith(("inputs.", "outputs.", "reference_outputs.", "reference."))
-        ],
+        shown=_under("inputs.", "outputs.", "reference_outputs.", "reference."),
     ),
     Export(
         "azure-evaluation",
         "results of Azure AI evaluation",
-        tuple(("inputs.*", f"outputs.*.{name}") for name in _AZURE),
+        tuple(("inputs.*", name) for name in _AZURE),
         {
             "id": "line_number",
             "question": "inputs.query inputs.question",
@@ -470,7 +483,7 @@ EXPORTS: tuple[Export, ...] = (
             "text": "inputs.context",
             "reference": "inputs.ground_truth",
         },
-        {f"outputs.*.{name}": score for name, score in _AZURE.items()},
+        _AZURE,
     ),
     Export(
         "braintrust",

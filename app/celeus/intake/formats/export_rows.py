@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
@@ -52,7 +53,7 @@ def several(change: Callable[[Cells], Sequence[Cells | BadRow]]) -> Unfolding:
                     made: Sequence[Any] = change(row)
                 except _MALFORMED:
                     made = [BadRow(_RULE, shortened(row))]
-                yield from ((number, one) for one in made)
+                yield from ((number, cells) for cells in made)
 
         return rows, ()
 
@@ -72,9 +73,9 @@ def joined(
                 bad.append((number, row))
             else:
                 good.append((number, row))
-        made, told = gather(good)
+        made, notes = gather(good)
         kept = sorted([*made, *bad], key=lambda numbered: numbered[0]) if bad else made
-        return lambda: iter(kept), tuple(told)
+        return lambda: iter(kept), tuple(notes)
 
     return unfold
 
@@ -124,17 +125,17 @@ def _reported(rows: Iterable[Numbered], report: Cells | None) -> list[str]:
     return agreement(rows, "correct", report.get("accuracy"), "final_report's accuracy")
 
 
-def agreement(rows: Iterable[Numbered], column: str, said: object, name: str) -> list[str]:
+def agreement(rows: Iterable[Numbered], column: str, reported: object, name: str) -> list[str]:
     """The mean of a column beside what the file itself says of it."""
     found = [row.get(column) for _, row in rows if isinstance(row, dict)]
     numbers = [float(value) for value in found if isinstance(value, int | float)]
-    if not numbers or not isinstance(said, int | float) or isinstance(said, bool):
+    if not numbers or not isinstance(reported, int | float) or isinstance(reported, bool):
         return []
     mean = math.fsum(numbers) / len(numbers)
-    share = said / 100 if said > 1 else float(said)
+    share = reported / 100 if reported > 1 else float(reported)
     if math.isclose(mean, share, abs_tol=0.0006):
-        return [f"{name} {said:.4g}, as of the {len(numbers)} rows read"]
-    return [f"{name} {said:.4g}, but {mean:.4g} of the {len(numbers)} rows read: is it whole?"]
+        return [f"{name} {reported:.4g}, as of the {len(numbers)} rows read"]
+    return [f"{name} {reported:.4g}, but {mean:.4g} of the {len(numbers)} rows read: is it whole?"]
 
 
 def _only(value: object) -> object:
@@ -183,8 +184,53 @@ def batch_answers(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[s
         failed += answer is None
         answered += isinstance(answer, dict)
         made += [] if answer is None else [(number, answer)]
-    told = f"{answered} answers; left out: {failed} failed calls, which have none"
-    return made, [told] if failed else []
+    note = f"{answered} answers; left out: {failed} failed calls, which have none"
+    return made, [note] if failed else []
+
+
+def garak_outputs(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
+    """A row for every output of the attempts of garak whose detectors have run."""
+    made: list[Numbered] = []
+    attempts = 0
+    for number, row in rows:
+        if row.get("entry_type") != "attempt" or row.get("status") != 2:
+            continue
+        attempts += 1
+        try:
+            made += [(number, output) for output in _garak_attempt(row)]
+        except _MALFORMED:
+            made.append((number, BadRow(_RULE, shortened(row))))
+    return made, [f"{len(made)} outputs of {attempts} attempts"]
+
+
+def _garak_attempt(row: Cells) -> list[Cells]:
+    prompt = row["prompt"]
+    turns = prompt.get("turns") if isinstance(prompt, dict) else None
+    asked = content_of(prompt) if turns is None else _prompt(turns)
+    return [
+        {
+            "uuid": row["uuid"],
+            "sample": sample,
+            "probe": row["probe_classname"],
+            "prompt": asked,
+            "output": None if output is None else content_of(output),
+            "detectors": {name: found[sample] for name, found in row["detector_results"].items()},
+        }
+        for sample, output in enumerate(row["outputs"])
+    ]
+
+
+def without_labels(sheet: Sheet) -> Unfolded:
+    """The answers of a survey in Qualtrics, below whose header stand labels and ids of columns."""
+    first = [row for _, row in islice(sheet.rows(), 2)]
+    ends = [
+        place
+        for place, row in enumerate(first, 1)
+        if isinstance(row, dict) and any('"ImportId"' in shown(cell) for cell in row.values())
+    ]
+    labels = max(ends, default=0)
+    note = f"without {labels} lines of labels below the header"
+    return lambda: islice(sheet.rows(), labels, None), (note,) if labels else ()
 
 
 def counted_samples(sheet: Sheet) -> Unfolded:
@@ -210,8 +256,8 @@ def code_samples(row: Cells) -> list[Cells]:
     shared = {name: value for name, value in row.items() if not name.endswith("_list")}
     together = zip(outputs, codes, graded, strict=True)
     return [
-        shared | {"sample": at, "output": output, "code": code, "graded": grade}
-        for at, (output, code, grade) in enumerate(together)
+        shared | {"sample": number, "output": output, "code": code, "graded": grade}
+        for number, (output, code, grade) in enumerate(together)
     ]
 
 
@@ -220,19 +266,19 @@ def gold_choice(row: Cells) -> Cells:
     doc = row.get("doc") or {}
     choices, places = doc.get("choices") or [], doc.get("gold_index")
     places = [places] if isinstance(places, int) else places or []
-    gold = [choices[at] for at in places if 0 <= at < len(choices)]
+    gold = [choices[place] for place in places if 0 <= place < len(choices)]
     return row | {"gold": _only(gold)} if gold else row
 
 
 def arena_battle(row: Cells) -> Cells:
     """A battle as a question and two answers, of the chats of both sides."""
-    one, other = (_turns(row[name]) for name in ("conversation_a", "conversation_b"))
-    if one is None or other is None or one[0] != other[0]:
+    first, other = (_turns(row[name]) for name in ("conversation_a", "conversation_b"))
+    if first is None or other is None or first[0] != other[0]:
         return row | {
             "answer_a": shown(row["conversation_a"]),
             "answer_b": shown(row["conversation_b"]),
         }
-    return row | {"question": one[0], "answer_a": one[1], "answer_b": other[1]}
+    return row | {"question": first[0], "answer_a": first[1], "answer_b": other[1]}
 
 
 def _turns(value: object) -> tuple[str, str] | None:
@@ -240,10 +286,10 @@ def _turns(value: object) -> tuple[str, str] | None:
     chat = messages_of(value)
     if chat is None:
         return None
-    said: tuple[list[str], list[str]] = ([], [])
+    texts: tuple[list[str], list[str]] = ([], [])
     for message in chat:
-        said[message["role"] != "user"].append(content_of(message["content"]))
-    return "\n\n".join(said[0]), "\n\n".join(said[1])
+        texts[message["role"] != "user"].append(content_of(message["content"]))
+    return "\n\n".join(texts[0]), "\n\n".join(texts[1])
 
 
 def arena_votes(row: Cells) -> Cells:
@@ -282,16 +328,16 @@ def _dialogue(value: object) -> tuple[str, str] | None:
     if not isinstance(value, str) or _ASSISTANT not in value:
         return None
     before, _, reply = value.rpartition(_ASSISTANT)
-    said = before.removeprefix(_HUMAN) if before.count(_HUMAN) == 1 else before
-    return said.strip(), reply.strip()
+    dialogue = before.removeprefix(_HUMAN) if before.count(_HUMAN) == 1 else before
+    return dialogue.strip(), reply.strip()
 
 
 def judged_pair(row: Cells) -> Cells | BadRow:
     """A pair of MT-Bench with the question and the answers out of its judge's prompt."""
     prompt = row["g1_user_prompt"]
     answers = {
-        side: said.replace(f"### Assistant {side}:", "### Assistant:")
-        for side, _, said in _ANSWERS.findall(prompt)
+        side: answer.replace(f"### Assistant {side}:", "### Assistant:")
+        for side, _, answer in _ANSWERS.findall(prompt)
     }
     if answers.keys() != {"A", "B"}:
         return BadRow("a prompt to the judge with the answers of both models", shortened(prompt))
@@ -320,8 +366,10 @@ def answered_record(row: Cells) -> Cells:
     """A record of Argilla with its `labels` by question, of responses that were not discarded."""
     labels = {}
     for name, responses in (row.get("responses") or {}).items():
-        given = [one for one in responses if one.get("status", "submitted") == "submitted"]
-        labels[name] = _only([one.get("value") for one in given])
+        given = [
+            response for response in responses if response.get("status", "submitted") == "submitted"
+        ]
+        labels[name] = _only([response.get("value") for response in given])
     return row | {"labels": labels}
 
 
@@ -348,8 +396,8 @@ def resolved_or_failed(sheet: Sheet) -> Unfolded:
     unfinished = sum(
         isinstance(row, dict) and row.get("is_resolved") is None for _, row in sheet.rows()
     )
-    told = f"trials without a result, counted as failed as on the board: {unfinished}"
-    return rows, (told,) if unfinished else ()
+    note = f"trials without a result, counted as failed as on the board: {unfinished}"
+    return rows, (note,) if unfinished else ()
 
 
 def options_of(row: Cells) -> Cells:
@@ -410,9 +458,9 @@ def segments(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
         sums = [min(total, _HEAVIEST) for total in raters.values() if total is not None]
         mqm = math.fsum(sums) / len(sums) if len(sums) == len(raters) else None
         made.append((number, segment | {"mqm": mqm, "raters": list(raters)}))
-    told = f"{len(rows)} ratings of {len(found)} segments, an item each"
+    counts = f"{len(rows)} ratings of {len(found)} segments, an item each"
     weights = "mqm is the mean over raters: major 5, minor 1, punctuation 0.1, at most 25"
-    return made, [told, weights]
+    return made, [counts, weights]
 
 
 def _weight(row: Cells) -> float | None:
@@ -431,8 +479,10 @@ def plus_samples(document: Cells) -> list[Cells]:
     """The samples in `eval_results.json` of EvalPlus, those of a task after each other."""
     made = []
     for task, samples in document["eval"].items():
-        for at, sample in enumerate(_statuses(samples) if isinstance(samples, dict) else samples):
-            made.append(plus_sample(sample) | {"task_id": task, "sample": at})
+        for number, sample in enumerate(
+            _statuses(samples) if isinstance(samples, dict) else samples
+        ):
+            made.append(plus_sample(sample) | {"task_id": task, "sample": number})
     return made
 
 
@@ -446,8 +496,8 @@ def _statuses(samples: Cells) -> list[Cells]:
     """The samples of a task as before version 0.2: lists of statuses with their details."""
     plus = samples.get("plus") or []
     return [
-        {"base_status": base[0], "plus_status": plus[at][0] if at < len(plus) else None}
-        for at, base in enumerate(samples["base"])
+        {"base_status": base[0], "plus_status": plus[number][0] if number < len(plus) else None}
+        for number, base in enumerate(samples["base"])
     ]
 
 
@@ -456,8 +506,8 @@ def compass_details(document: Cells) -> list[Cells]:
     details = document.get("details", document)
     numbered = enumerate(details) if isinstance(details, list) else details.items()
     return [
-        {"index": str(at), **{name: _round(value) for name, value in row.items()}}
-        for at, row in numbered
+        {"index": str(number), **{name: _round(value) for name, value in row.items()}}
+        for number, row in numbered
         if isinstance(row, dict)
     ]
 

@@ -126,7 +126,7 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     """The rows of a JSON document that is known as a tool's; None for any other file."""
     head = source.head()
     named = any(f'"{name}"'.encode() in head for name in NAMED)
-    if not named or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or _of_lines(source):
+    if not named or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or are_lines(source):
         return None
     try:
         document = source.document()
@@ -146,13 +146,13 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     sheet = Sheet("json", lambda: iter(numbered))
     if "correct" in found.export.scores:
         name = "accuracy"
-        told = export_rows.agreement(numbered, "correct", document.get(name), f"the file's {name}")
-        sheet = replace(sheet, read_as=tuple(told))
+        notes = export_rows.agreement(numbered, "correct", document.get(name), f"the file's {name}")
+        sheet = replace(sheet, read_as=tuple(notes))
     return _settled(found.export, sheet, options)
 
 
-def _of_lines(source: Source) -> bool:
-    """The second line begins an object, as in JSON Lines."""
+def are_lines(source: Source) -> bool:
+    """Return True if the second line begins an object, as in JSON Lines."""
     with source.open() as file:
         file.readline(LONGEST_LINE)
         return file.read(2).startswith(b"{")
@@ -160,27 +160,27 @@ def _of_lines(source: Source) -> bool:
 
 def _settled(export: Export, sheet: Sheet, options: Options) -> Sheet:
     """The sheet with what the format settles; refuses a metric that it has not."""
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if export.unfold is not None:
-        rows, told = export.unfold(sheet)
+        rows, notes = export.unfold(sheet)
         sheet = replace(sheet, rows=rows)
     columns = columns_of(sheet)
     names = [column.name for column in columns]
     roles = _roles(export, columns)
     if export.shown is not None and SEEN.isdisjoint(roles.values()):
         # Nobody knows what people were shown: asked, as of any table
-        return replace(sheet, form=export.form, read_as=(export.called, *sheet.read_as, *told))
+        return replace(sheet, form=export.form, read_as=(export.called, *sheet.read_as, *notes))
     metrics = _metrics(export.scores, columns)
     metric = _chosen(metrics, options, pair=not set(SIDES).isdisjoint(roles.values()))
     if metric is not None:
         roles[metric] = "score"
     elif len(metrics) > 1:
-        told += (f"scores {', '.join(metrics)}: none is a guess unless `metric` names it",)
+        notes += (f"scores {', '.join(metrics)}: none is a guess unless `metric` names it",)
     score = metrics.get(metric or "", Score())
     repeats = tuple(name for name in export.repeats if name in names)
     known = Known(roles, score.higher, score.scale, score.missing, metrics, repeats, export.calls)
     return replace(
-        sheet, form=export.form, read_as=(export.called, *sheet.read_as, *told), known=known
+        sheet, form=export.form, read_as=(export.called, *sheet.read_as, *notes), known=known
     )
 
 
@@ -202,7 +202,11 @@ def _metrics(scores: Mapping[str, Score], columns: Sequence[Column]) -> dict[str
     """The columns with numbers that are scores, by the first name that fits."""
     found = {}
     for column in columns:
-        fitting = [score for name, score in scores.items() if fnmatchcase(column.name, name)]
+        fitting = [
+            score
+            for names, score in scores.items()
+            if any(fnmatchcase(column.name, name) for name in names.split())
+        ]
         numbers = (column.number(value) for value in column.values)
         if fitting and any(isinstance(number, int | float) for number in numbers):
             found[column.name] = fitting[0]

@@ -16,6 +16,7 @@ from celeus.intake.reducers import EACH, reducer_of
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.columns import shown
 from celeus.intake.table.numbers import loss_in_log
 from celeus.shorten import shortened
 
@@ -53,13 +54,13 @@ def read(source: Source, options: Options) -> Log:
             if evaluation.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(evaluation[name], sort_keys=True)
         model = str(under(source, head, "eval", "model"))
-        present = [_present(head, one) for one in samples]
-        rows, told, rule = _rows(source, options, model, head, present)
+        present = [_present(head, sample) for sample in samples]
+        rows, notes, rule = _rows(source, options, model, head, present)
         if rule is not None:
             settings[f"rule for the epochs of {task}"] = rule
     if _of_session(head):
         rows = [replace(row, drawn=True) for row in rows]
-    return Log(source.name, rows, settings, told)
+    return Log(source.name, rows, settings, notes)
 
 
 def is_drawn(source: Source) -> bool:
@@ -181,18 +182,18 @@ def _is_accuracy(head: Mapping[str, Any], scorer: str, part: str | None) -> bool
     """The log itself reports the scores as an accuracy: more of them is better."""
     found = (head.get("results") or {}).get("scores") or ()
     return any(
-        "accuracy" in (one.get("metrics") or {})
-        for one in found
-        if one.get("scorer", one.get("name")) == scorer and part in {None, one.get("name")}
+        "accuracy" in (score.get("metrics") or {})
+        for score in found
+        if score.get("scorer", score.get("name")) == scorer and part in {None, score.get("name")}
     )
 
 
 def _reducers(head: Mapping[str, Any], scorer: str, part: str | None) -> list[str]:
     """The rules by which the log makes one score of the epochs of an item."""
     found = (head.get("results") or {}).get("scores") or ()
-    of_scorer = [one for one in found if one.get("scorer", one.get("name")) == scorer]
-    of_part = [one for one in of_scorer if part is None or one.get("name") == part]
-    names = list(dict.fromkeys(one.get("reducer") or "mean" for one in of_part or of_scorer))
+    of_scorer = [score for score in found if score.get("scorer", score.get("name")) == scorer]
+    of_part = [score for score in of_scorer if part is None or score.get("name") == part]
+    names = list(dict.fromkeys(score.get("reducer") or "mean" for score in of_part or of_scorer))
     return names or (head["eval"].get("config") or {}).get("epochs_reducer") or ["mean"]
 
 
@@ -240,7 +241,9 @@ def item_of(sample: Mapping[str, Any]) -> Row:
 
     Where the target names choices by their letters it is these choices: runs may shuffle them.
     """
-    question = _with_attachments(_conversation(sample.get("input")), sample)
+    asked_for = sample.get("input")
+    text = shown(asked_for) if isinstance(asked_for, list) else text_of(asked_for)
+    question = _with_attachments(text, sample)
     target, choices = sample.get("target"), sample.get("choices")
     right = _by_letters(target, choices)
     check = digest_of(question, target, choices)
@@ -336,19 +339,6 @@ def _number(word: str, place: str) -> float:
 
 def _missing(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _conversation(given: object) -> str | None:
-    """A prompt as text: chat messages one below the other."""
-    if not isinstance(given, list):
-        return text_of(given)
-    parts = []
-    for message in given:
-        content = message.get("content")
-        if isinstance(content, list):
-            content = "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in content)
-        parts.append(f"{message.get('role')}: {content}")
-    return "\n\n".join(parts)
 
 
 def _with_attachments(text: str | None, sample: Mapping[str, Any]) -> str | None:

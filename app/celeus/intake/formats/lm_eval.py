@@ -30,7 +30,7 @@ DIRECTIONS = {
     **dict.fromkeys(("perplexity", "word_perplexity", "byte_perplexity"), False),
     **dict.fromkeys(("bits_per_byte", "brier_score", "ter"), False),
 }
-"""Whether more is better, of the metrics that lm-eval itself registers."""
+"""Metrics that lm-eval itself registers, with True where more is better."""
 PREDICT_ONLY = "bypass"
 DRAWN_BY = "drawn_by"
 """Member of a line whose document a session drew: the session."""
@@ -84,16 +84,16 @@ def model_of(results: dict[str, Any]) -> str | None:
     config = results.get("config", {})
     arguments = config.get("model_args") or {}
     if isinstance(arguments, str):
-        pairs = (one.partition("=") for one in arguments.split(",") if one)
+        pairs = (argument.partition("=") for argument in arguments.split(",") if argument)
         arguments = {name: value for name, _, value in pairs}
     for name in _BY_ARGUMENT:
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
     if not arguments or config.get("model") is None:
-        said = results.get("model_name") or config.get("model")
-        return None if said is None else str(said)
-    told = ",".join(f"{name}={value}" for name, value in arguments.items())
-    return f"{config['model']}({told})"
+        name = results.get("model_name") or config.get("model")
+        return None if name is None else str(name)
+    listed = ",".join(f"{name}={value}" for name, value in arguments.items())
+    return f"{config['model']}({listed})"
 
 
 def task_of(source: Source) -> str:
@@ -129,7 +129,7 @@ def read(source: Source, options: Options) -> Log:
         counts = f"{len(kept)} documents where its results count {run.scored}"
         raise refused(f"{source.name} has {counts}: is it whole?", "log")
     metric = chosen(_metrics(source, kept[0][1]), options.metric, source.name, "metric")
-    higher = options.direction(source.name, metric, said=run.higher(metric))
+    higher = options.direction(source.name, metric, documented=run.higher(metric))
     likeliest = all(_counts_likeliest(line) for _, line in kept)
     score = metric, higher
     reading = Reading(source.name, run.task, run.model, score, options, several(options), likeliest)

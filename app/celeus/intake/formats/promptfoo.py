@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, keyed, refused, text_of
 from celeus.intake.sources.files import Source, under
 from celeus.intake.table.numbers import loss_in_log
 
@@ -33,10 +33,12 @@ def read(source: Source, options: Options) -> Log:
     if metric is not None and metric not in {SCORE, PASS}:
         metric = chosen([*named, SCORE, PASS], metric, source.name, "metric")
     rows = list(_rows(source, options, metric or SCORE, results))
-    return Log(source.name, rows, told=() if metric == PASS else _told(results, metric or SCORE))
+    return Log(
+        source.name, rows, notes=() if metric == PASS else _pass_rate(results, metric or SCORE)
+    )
 
 
-def _told(results: list[dict[str, Any]], metric: str) -> tuple[str, ...]:
+def _pass_rate(results: list[dict[str, Any]], metric: str) -> tuple[str, ...]:
     """A sentence on the pass rate, the first number that promptfoo itself shows."""
     run = [result for result in results if result.get("failureReason") != ERROR]
     passed = sum(bool(result.get("success")) for result in run)
@@ -67,10 +69,7 @@ def _rows(
         variables = result.get("vars") or test.get("vars")
         check = digest_of(variables, test.get("assert"))
         if options.key is not None:
-            held = (test.get("metadata") or {}).get(options.key)
-            if held is None:
-                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
-            name = str(held)
+            name = keyed(test.get("metadata"), options.key, place)
         elif not variables:
             how = "name the tests in their metadata and say which member with --id"
             raise refused(f"{place} has no vars that tell it from others: {how}", "id")
@@ -111,11 +110,11 @@ def _score(result: dict[str, Any], metric: str, place: str) -> object:
         if isinstance(part, dict) and isinstance(assertion := part.get("assertion"), dict)
         if assertion.get("metric") == metric and isinstance(part.get("score"), int | float)
     ]
-    weight = math.fsum(own for _, own in named)
-    if weight > 0:
-        return math.fsum(score * own for score, own in named) / weight
+    total = math.fsum(weight for _, weight in named)
+    if total > 0:
+        return math.fsum(score * weight for score, weight in named) / total
     tests = (result.get("testCase") or {}).get("assert") or ()
-    if sum(isinstance(one, dict) and one.get("metric") == metric for one in tests) > 1:
+    if sum(isinstance(test, dict) and test.get("metric") == metric for test in tests) > 1:
         why = "several assertions and none of their scores: a sum or a mean"
         raise refused(f"{place} has {metric} of {why}", "metric")
     return value
@@ -137,6 +136,10 @@ def _columns(results: list[dict[str, Any]]) -> dict[tuple[str, object], str]:
 
 def _reference(test: dict[str, Any]) -> str | None:
     """The values of the assertions, which the output is compared with."""
-    values = [one.get("value") for one in test.get("assert") or () if isinstance(one, dict)]
-    texts = [text_of(one) for one in values if one is not None]
-    return "\n".join(one for one in texts if one) or None
+    values = [
+        assertion.get("value")
+        for assertion in test.get("assert") or ()
+        if isinstance(assertion, dict)
+    ]
+    texts = [text_of(value) for value in values if value is not None]
+    return "\n".join(text for text in texts if text) or None

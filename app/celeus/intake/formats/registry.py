@@ -12,9 +12,10 @@ from types import MappingProxyType
 from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
 from celeus.intake.formats.exports import check_whole
 from celeus.intake.formats.marks import tool_of
-from celeus.intake.rows import Log, Options, refused
+from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source
+from celeus.intake.sources.tabular import plain
 
 Reader = Callable[[Source, Options], Log]
 
@@ -107,7 +108,7 @@ def _inside(folder: Path, form: str) -> list[Path]:
 def form_of(path: Path) -> str:
     """The form of a log, or of the logs in a folder; refuses what is a log of none."""
     if not _is_folder(path):
-        form = sniff(Source.of_path(path))
+        form = sniff(plain(Source.of_path(path)))
         if form is None:
             raise refused(f"{path} is no log that is known, and no table", "log")
         return form
@@ -120,6 +121,7 @@ def form_of(path: Path) -> str:
 
 def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
     """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
+    given = [*map(plain, given)]
     if form == "lm-eval":
         given = _of_tasks(given, options)
     logs = [_renamed(_read(form, source, options), source.model) for source in given]
@@ -185,40 +187,42 @@ def _check_once(logs: list[Log]) -> None:
             keys.add(key)
 
 
-def told(logs: Sequence[Log]) -> list[str]:
-    """The sentences on what was read, of each log and of several tasks together, once each."""
-    lines = list(dict.fromkeys(line for log in logs for line in log.told))
-    losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in (row for log in logs for row in log.rows):
-        if row.loss is not None and row.group is not None:
-            of_model = losses.setdefault(row.model, {})
-            of_model.setdefault(row.group, []).append((row.loss, row.weight))
-    for model, of_groups in losses.items():
-        if len(of_groups) < 2:
-            continue
-        means = [_weighted(of_group) for of_group in of_groups.values()]
-        whole = _weighted([one for of_group in of_groups.values() for one in of_group])
-        by_group = math.fsum(means) / len(means)
-        what = f"mean loss of {model}: {whole:.4g} over all items, which is what is certified"
-        lines.append(f"{what}; the mean over the {len(means)} groups is {by_group:.4g}")
-    return lines + _by_answer(logs)
+def notes_of(logs: Sequence[Log]) -> list[str]:
+    """The sentences on what was read, of each log and of all together, once each.
 
-
-def _by_answer(logs: Sequence[Log]) -> list[str]:
-    """The mean over items beside that over answers, of models that answered some more often."""
-    losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in (row for log in logs for row in log.rows):
-        if row.loss is not None:
-            losses.setdefault(row.model, {}).setdefault(row.id, []).append((row.loss, row.weight))
-    lines = []
-    for model, of_items in losses.items():
-        if len({*map(len, of_items.values())}) > 1:
-            by_item = _weighted([(_weighted(some), some[0][1]) for some in of_items.values()])
-            every = [one for some in of_items.values() for one in some]
+    Several means that a tool may report are told beside that over items, which is certified: over
+    groups, and over the answers of models that answered some items more often.
+    """
+    lines = list(dict.fromkeys(line for log in logs for line in log.notes))
+    rows = [row for log in logs for row in log.rows if row.loss is not None]
+    for model, losses in _losses(rows, lambda row: row.group).items():
+        if len(losses) > 1:
+            whole = _weighted([loss for of_group in losses.values() for loss in of_group])
+            by_group = math.fsum(map(_weighted, losses.values())) / len(losses)
+            what = f"mean loss of {model}: {whole:.4g} over all items, which is what is certified"
+            lines.append(f"{what}; the mean over the {len(losses)} groups is {by_group:.4g}")
+    for model, losses in _losses(rows, lambda row: row.id).items():
+        if len({*map(len, losses.values())}) > 1:
+            by_item = _weighted(
+                [(_weighted(of_item), of_item[0][1]) for of_item in losses.values()]
+            )
+            every = [loss for of_item in losses.values() for loss in of_item]
             what = f"mean loss of {model}: {by_item:.4g} over items, each by its answers"
             also = f"over all {len(every)} answers that have a score"
             lines.append(f"{what}; {_weighted(every):.4g} {also}")
     return lines
+
+
+def _losses(
+    rows: Sequence[Row], name_of: Callable[[Row], str | None]
+) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """The losses and weights of rows by model and a name, of those that have one."""
+    losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in rows:
+        name = name_of(row)
+        if name is not None and row.loss is not None:
+            losses.setdefault(row.model, {}).setdefault(name, []).append((row.loss, row.weight))
+    return losses
 
 
 def _weighted(losses: Sequence[tuple[float, float]]) -> float:

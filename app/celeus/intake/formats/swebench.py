@@ -11,7 +11,7 @@ from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.files import Source, under
 
 ENDINGS = ("resolved", "unresolved", "failed", "empty_patch", "error", "incomplete")
-"""How an instance ended, by the list `<ending>_ids` that it stands in; `failed` is sb-cli's."""
+"""Endings of an instance: it stands in the list `<ending>_ids`; `failed` is sb-cli's."""
 INFRASTRUCTURE = "infra_failure"
 """Some of the unresolved and of the errors: the machine failed there, not the model."""
 BY_INSTANCE = frozenset({"patch_successfully_applied", "resolved"})
@@ -45,7 +45,7 @@ def read(source: Source, options: Options) -> Log:
         ends = {ending, INFRASTRUCTURE} if name in broken else {ending}
         loss = None if ends & {*options.missing} else float(ending != "resolved")
         rows.append(Row(name, model, loss))
-    return Log(source.name, rows, told=_told(endings, broken, options))
+    return Log(source.name, rows, notes=_unjudged(endings, broken, options))
 
 
 def is_by_instance(document: object) -> bool:
@@ -53,8 +53,8 @@ def is_by_instance(document: object) -> bool:
     if not isinstance(document, dict) or not document:
         return False
     found = list(document.values())
-    return all(isinstance(one, dict) and "resolved" in one for one in found) and any(
-        one.keys() >= BY_INSTANCE for one in found
+    return all(isinstance(instance, dict) and "resolved" in instance for instance in found) and any(
+        instance.keys() >= BY_INSTANCE for instance in found
     )
 
 
@@ -69,8 +69,8 @@ def _by_instance(source: Source, document: dict[str, Any], options: Options) -> 
         if not isinstance(resolved, bool):
             raise refused(f"item {name} of {source.name} does not say if it is resolved", "log")
         rows.append(Row(name, source.stem, float(not resolved)))
-    told = f"{len(rows)} instances with a report; those that were not run are not in {source.name}"
-    return Log(source.name, rows, told=(told,))
+    note = f"{len(rows)} instances with a report; those that were not run are not in {source.name}"
+    return Log(source.name, rows, notes=(note,))
 
 
 def _check_counts(source: Source, document: dict[str, object], endings: dict[str, str]) -> None:
@@ -84,7 +84,7 @@ def _check_counts(source: Source, document: dict[str, object], endings: dict[str
             raise refused(f"{what}: is it whole?", "log")
 
 
-def _told(endings: dict[str, str], broken: set[str], options: Options) -> tuple[str, ...]:
+def _unjudged(endings: dict[str, str], broken: set[str], options: Options) -> tuple[str, ...]:
     """A sentence on what fails without a verdict, and how to leave it out."""
     counts = {name: list(endings.values()).count(name) for name in NO_VERDICTS[1:]}
     counts = {INFRASTRUCTURE: len(broken)} | counts

@@ -16,13 +16,15 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
-from celeus.intake.table.column_names import is_foreseen, names_verdicts
+from celeus.intake.table.column_names import MARKS, is_foreseen, names_verdicts, tokens_of
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
 from celeus.intake.table.items import Taken
+from celeus.intake.table.numbers import NO_SCORE
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""
+_EACH = "where people are yet to judge the outputs, --each-output makes items of them"
 
 
 def read(source: Source, options: Options) -> Log:
@@ -39,8 +41,8 @@ def read(source: Source, options: Options) -> Log:
                 raise refused(f"{source.name} has two columns {name!r}: name them apart", "columns")
         (table,) = filter(None, answered(sheet, Kind(), options, log=source.name))
         outputs = _Outputs(table, source)
-        told = _told(sheet, outputs) + _unscored(sheet, table, source.name)
-        return Log(source.name, [*outputs.rows()], told=told)
+        notes = _how_read(sheet, outputs) + _unscored(sheet, table, source.name)
+        return Log(source.name, [*outputs.rows()], notes=notes)
 
 
 def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
@@ -56,6 +58,7 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         column
         for column in columns_of(sheet, table.options.columns.whole)
         if column.name in hidden and (column.name in metrics or not metrics) and _scores(column)
+        if not tokens_of(column.name) & {*MARKS, "id", "annotator"}
     ]
     if table.options.reducer != EACH:
         if not possible:
@@ -63,7 +66,8 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         choices = tuple(
             Choice(column.name, f"such as {column.examples()[0]}") for column in possible
         )
-        raise asked(place, [Question("score", "Which column is the score?", choices)])
+        text = f"Which column is the score? {_EACH[0].upper()}{_EACH[1:]}."
+        raise asked(place, [Question("score", text, choices)])
     names = ", ".join(column.name for column in possible)
     return (f"no column is the score, which --score COLUMN names: {names or 'none'} may be one",)
 
@@ -75,24 +79,25 @@ def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
         for column in columns_of(sheet)
         if column.name in hidden
         and names_verdicts([column.name])
+        and not _scores(column)
         and all(len(shown(value).split()) == 1 for value in column.values)
     ]
     held = words[0] if words else "none holds numbers, or words such as correct and wrong"
     how = "write a number for each, such as 1 for the best and 0 for the worst"
-    people = "where people are yet to judge the outputs, --each-output makes items of them"
     what = f"{place} has no column that may be the score: {held}"
-    return refused("; ".join([what, *([how] if words else []), people]), "score")
+    return refused("; ".join([what, *([how] if words else []), _EACH]), "score")
 
 
 def _scores(column: Column) -> bool:
-    """Numbers, or words for verdicts."""
-    numbers = map(column.number, column.values)
-    return bool(column.values) and (
-        judges(column.values) or all(isinstance(number, float | int) for number in numbers)
+    """Numbers, or words for verdicts, beside words for none."""
+    values = [value for value in column.values if shown(value).strip().lower() not in NO_SCORE]
+    numbers = map(column.number, values)
+    return bool(values) and (
+        judges(values) or all(isinstance(number, float | int) for number in numbers)
     )
 
 
-def _told(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
+def _how_read(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
     """The sentence on what the file is, and which columns nobody named."""
     source, hidden = outputs.source, outputs.unseen
     roles = [

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count, takewhile
 
 from celeus.errors import InvalidValue
@@ -57,7 +57,7 @@ def _header(begin: str, separator: str, name: str) -> list[str]:
     """The first row that holds anything; refuses a title or a comment above the names."""
     rows = (
         cells
-        for _, cells in _cells(io.StringIO(begin, newline=""), separator, name)
+        for _, cells in cells_of(io.StringIO(begin, newline=""), separator, name)
         if isinstance(cells, list) and any(map(str.strip, cells))
     )
     header = next(rows, None)
@@ -111,12 +111,12 @@ def _separator(begin: str, *, named: bool) -> str:
         try:
             rows = [
                 cells
-                for at, cells in zip(
+                for number, cells in zip(
                     range(_LOOKED_AT),
                     csv.reader(io.StringIO(begin, newline=""), delimiter=separator),
                     strict=False,
                 )
-                if cells or not at
+                if cells or not number
             ]
         except csv.Error:
             continue
@@ -168,7 +168,7 @@ def _rows(
         for _ in range(skip):
             text.readline()
         header = True
-        for line, cells in _cells(text, separator, source.name):
+        for line, cells in cells_of(text, separator, source.name):
             number = line + skip
             if isinstance(cells, BadRow):
                 yield number, cells
@@ -180,15 +180,16 @@ def _rows(
                 continue
             elif len(cells) != len(names):
                 held = f"{len(cells)} cells: {separator.join(cells)[:60]}"
-                yield number, BadRow(f"{len(names)} cells, as in the header", held)
+                way = ": remove the line if it is a comment" if cells[0].startswith("#") else ""
+                yield number, BadRow(f"{len(names)} cells, as in the header{way}", held)
             else:
                 yield number, dict(zip(names, cells, strict=True))
 
 
-def _cells(
-    text: io.TextIOBase, separator: str, name: str
+def cells_of(
+    text: Iterable[str], separator: str, name: str
 ) -> Iterator[tuple[int, list[str] | BadRow]]:
-    """Rows with the number of the line they begin at."""
+    """The rows of a text in lines, with the number of the line that each begins at."""
     reader = csv.reader(text, delimiter=separator, strict=True)
     while True:
         number = reader.line_num + 1
@@ -207,5 +208,5 @@ def _unclosed(line: str, lines: int, error: csv.Error, name: str) -> InvalidValu
     """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
     ends = str(error).startswith(_ENDLESS[0])
     what = "A quote is opened and not closed" if lines or ends else "A cell is too long"
-    rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
+    rule = f"cells with their quotes closed, of at most {csv.field_size_limit()} characters"
     return refused(f"{what}: {line} of {name or 'the file'}.", rule, str(error), line)

@@ -38,7 +38,7 @@ class _RowKind:
 def settled(
     sample: Sequence[tuple[int, SheetRow]], place: str, answer: str | None, path: str = ""
 ) -> tuple[Keep, list[str]]:
-    """What becomes of a row, and how the file is thereby read.
+    """The function that keeps a row or leaves it out, and phrases on how the file is read.
 
     A row that is not meant becomes None, one of a kind not seen in the ``sample`` a bad row. Asks
     where the sample is of several kinds, unless it is of items as they are; ``path`` is what the
@@ -47,34 +47,34 @@ def settled(
     if answer is not None and answer not in EVERY:
         before, _, last = answer.rpartition(":")
         answer = before if last in EVERY else answer
-    said = None if answer is None or answer in EVERY else _having(answer)
+    is_meant = None if answer is None or answer in EVERY else _having(answer)
     kept = [(line, row) for line, row in sample if isinstance(row, dict) and row]
-    if said is not None:
-        kept = [(line, row) for line, row in kept if said(row)]
+    if is_meant is not None:
+        kept = [(line, row) for line, row in kept if is_meant(row)]
         if not kept:
             rule = "a place in the document, a member that rows have, or MEMBER=VALUE"
             raise refused(f"{place} has no such rows.", rule, answer, "rows")
-    if answer in EVERY or (said is None and kept and are_items([*kept[0][1]])):
+    if answer in EVERY or (is_meant is None and kept and are_items([*kept[0][1]])):
         return lambda row: row, []
     kinds = _by_members(kept)
     named: list[tuple[str, _RowKind]] = []
     for kind in kinds:
         rows = [row for _, row in kept if _alike(kind.members, row)]
-        by_type = said is None or "=" not in str(answer)
+        by_type = is_meant is None or "=" not in str(answer)
         events = _by_type(rows) if by_type else {}
         named += events.items() or [(_name(kind, kinds), kind)]
     if len(named) > 1:
         raise _asked(place, named, path)
-    read_as = [] if said is None else [f"only rows with {answer}"]
-    return _keeping(kinds[0].members if kinds else frozenset(), said), read_as
+    read_as = [] if is_meant is None else [f"only rows with {answer}"]
+    return _keeping(kinds[0].members if kinds else frozenset(), is_meant), read_as
 
 
-def _keeping(members: frozenset[str], said: Callable[[Row], bool] | None) -> Keep:
+def _keeping(members: frozenset[str], is_meant: Callable[[Row], bool] | None) -> Keep:
     def keep(row: SheetRow) -> SheetRow | None:
         if isinstance(row, BadRow):
             return row
-        if said is not None:
-            return row if said(row) else None
+        if is_meant is not None:
+            return row if is_meant(row) else None
         return row if _alike(members, row.keys()) else BadRow(_RULE, shortened(row))
 
     return keep
@@ -87,9 +87,9 @@ def _having(answer: str) -> Callable[[Row], bool]:
     return lambda row: name in row and str(row[name]) == value
 
 
-def _alike(one: Iterable[str], other: Iterable[str]) -> bool:
+def _alike(members: Iterable[str], other: Iterable[str]) -> bool:
     """More than half of the members of the smaller are in the larger, too."""
-    first, second = {*one}, {*other}
+    first, second = {*members}, {*other}
     least = min(len(first), len(second))
     return least == 0 or 2 * len(first & second) > least
 
@@ -123,7 +123,7 @@ def _by_type(rows: Sequence[Row]) -> dict[str, _RowKind]:
         if not 1 < len(counts) <= _MOST:
             continue
         first = {value: rows[values.index(value)] for value in counts}
-        if any(_differ(one, other) for one in first.values() for other in first.values()):
+        if any(_differ(row, other) for row in first.values() for other in first.values()):
             return {
                 f"{name}={value}": _RowKind(frozenset(first[value]), count, first[value])
                 for value, count in counts.items()
@@ -131,13 +131,13 @@ def _by_type(rows: Sequence[Row]) -> dict[str, _RowKind]:
     return {}
 
 
-def _differ(one: Row, other: Row) -> bool:
+def _differ(row: Row, other: Row) -> bool:
     """An object within both has other members in each."""
     return any(
-        isinstance(one[name], dict)
+        isinstance(row[name], dict)
         and isinstance(other[name], dict)
-        and not _alike(one[name], other[name])
-        for name in one.keys() & other.keys()
+        and not _alike(row[name], other[name])
+        for name in row.keys() & other.keys()
     )
 
 
@@ -157,7 +157,7 @@ def _asked(place: str, kinds: Sequence[tuple[str, _RowKind]], path: str) -> Need
     least = min((kind for _, kind in kinds), key=lambda kind: kind.count)
     example = {name: shortened(value) for name, value in [*least.first.items()][:20]}
     most = max(kind.count for _, kind in kinds)
-    counts = [said for _, kind in kinds for said in announced(kind.first, most)]
-    told = f" ({'; '.join(counts)})" if counts else ""
-    text = f"The rows are of {len(kinds)} kinds: which of them are meant?{told}"
+    counts = [phrase for _, kind in kinds for phrase in announced(kind.first, most)]
+    announcement = f" ({'; '.join(counts)})" if counts else ""
+    text = f"The rows are of {len(kinds)} kinds: which of them are meant?{announcement}"
     return asked(place, [Question("rows", text, tuple(choices), example=example)])

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
-from typing import IO
 
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.rows import Options
@@ -20,14 +19,21 @@ _ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
 
 
 def table_of(source: Source, options: Options | None = None) -> Sheet:
-    """The table in a file; a refusal names the file."""
+    """The table in a file that is not packed; a refusal names the file."""
     with naming(source):
-        if not is_packed(source.head()):
-            return sheet_of(source, options)
-        plain = io.BytesIO()
-        for _ in unpacked(source, MOST_BYTES, plain):
+        return sheet_of(source, options)
+
+
+def plain(source: Source) -> Source:
+    """The source, or its content if it is packed with gzip."""
+    if not is_packed(source.head()):
+        return source
+    content = io.BytesIO()
+    with naming(source):
+        for _ in unpacked(source, MOST_BYTES, content):
             pass
-        return with_gzip(sheet_of(plain_source(source.name, plain), options))
+    name = source.name.removesuffix(".gz")
+    return replace(source, name=name, open=Source.of_file(name, content).open)
 
 
 @contextmanager
@@ -88,17 +94,6 @@ def _sheet_of(source: Source, options: Options | None, limit_bytes: int, *, name
         return documents.sheet_of(source, answer)
     named = named or PurePath(source.name).suffix.lower() in _ENDINGS
     return csv_rows.sheet_of(source, named=named)
-
-
-def plain_source(name: str, plain: IO[bytes]) -> Source:
-    """What was unpacked of a file, by its name without the ending."""
-    path = PurePath(name)
-    return Source.of_file(str(path.with_suffix("") if path.suffix == ".gz" else path), plain)
-
-
-def with_gzip(sheet: Sheet) -> Sheet:
-    """The sheet, told to have been packed."""
-    return replace(sheet, read_as=(*sheet.read_as, "packed with gzip"))
 
 
 def _is_wide_json(head: bytes) -> bool:

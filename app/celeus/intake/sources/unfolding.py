@@ -68,12 +68,12 @@ def unfolded(document: object, place: str, wanted: str | None) -> tuple[Table, l
     if not isinstance(document, dict):
         how = "an array of objects"
         raise refused("The JSON holds no rows.", how, type(document).__name__)
-    tables = list(_tables(document))
+    tables = [*_tables(document)] or _within_members(document)
     table = next((table for table in tables if table.is_meant_by(wanted)), None)
     if table is None and wanted != WHOLE:
         table = _only(tables)
     if table is None:
-        if wanted != WHOLE and tables:
+        if wanted != WHOLE and (tables or _is_deep(document)):
             raise _asked(place, tables)
         if any(_is_table_of_cells(value) for value in document.values()):
             raise _nameless()
@@ -113,12 +113,12 @@ def _of_list(document: list[Any], place: str, wanted: str | None) -> tuple[Table
             raise _asked(place, [messages])
         return (Table("", [document]) if wanted == WHOLE else messages), []
     if len(document) == 1 and isinstance(document[0], dict) and wanted != WHOLE:
-        inner = [one for one in _tables(document[0]) if one.sure and len(one.rows) > 1]
-        table = next((one for one in inner if one.is_meant_by(wanted)), None)
+        inner = [table for table in _tables(document[0]) if table.sure and len(table.rows) > 1]
+        table = next((table for table in inner if table.is_meant_by(wanted)), None)
         if table is not None:
             return table, [table.form or f"the rows of `{table.path}`"]
         if inner:
-            raise _asked(place, [Table(one.path, one.rows, sure=False) for one in inner])
+            raise _asked(place, [Table(table.path, table.rows, sure=False) for table in inner])
     return Table("", document), []
 
 
@@ -167,6 +167,27 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
                 found = _inside(f"{name}.{inner}", held)
                 # A list in the only row may be a part of it, as the steps of an agent are
                 yield from (replace(table, sure=table.sure and not alone) for table in found)
+
+
+def _within_members(document: Mapping[str, Any]) -> list[Table]:
+    """Objects under names within a member, of a document that holds no other rows."""
+    return [
+        replace(_by_name([*value], [*value.values()]), path=name)
+        for name, value in document.items()
+        if isinstance(value, dict)
+        and len(value) > 1
+        and all(isinstance(row, dict) and row for row in value.values())
+    ]
+
+
+def _is_deep(document: Mapping[str, Any]) -> bool:
+    """Return True for objects within objects, as in a report: hardly the only row of a file."""
+    return any(
+        isinstance(inner, dict)
+        for value in document.values()
+        if isinstance(value, dict)
+        for inner in value.values()
+    )
 
 
 def _inside(path: str, value: object) -> list[Table]:

@@ -190,8 +190,8 @@ def _checked(part: IO[bytes], lengths: Sequence[int]) -> tuple[int, bool]:
         counted = 0
         for shared in _OF_SHARED.finditer(text):
             counted = shared.end()
-            at = int(shared[1])
-            size += lengths[at] if at < len(lengths) else 0
+            number = int(shared[1])
+            size += lengths[number] if number < len(lengths) else 0
         kept = text[max(counted, len(text) - _LONGEST_CELL) :]
     return size, hides
 
@@ -213,18 +213,18 @@ def _grids(file: IO[bytes]) -> list[_Grid]:
     grids = []
     try:
         workbook = calamine.CalamineWorkbook.from_filelike(file)
-        for told in workbook.sheets_metadata:
-            if (told.typ, told.visible) != (
+        for metadata in workbook.sheets_metadata:
+            if (metadata.typ, metadata.visible) != (
                 calamine.SheetTypeEnum.WorkSheet,
                 calamine.SheetVisibleEnum.Visible,
             ):
                 continue
-            sheet = workbook.get_sheet_by_name(told.name)
+            sheet = workbook.get_sheet_by_name(metadata.name)
             rows = sheet.to_python()
             if sheet.start is not None and any(cell != "" for row in rows for cell in row):
                 line, column = sheet.start
                 merged = sheet.merged_cell_ranges or ()
-                grids.append(_Grid(told.name, line, column, rows, merged))
+                grids.append(_Grid(metadata.name, line, column, rows, merged))
     except calamine.PasswordError as error:
         raise refused("The workbook has a password.", "one without") from error
     except (calamine.CalamineError, OSError, ValueError) as error:

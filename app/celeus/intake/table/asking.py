@@ -8,7 +8,7 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
-from celeus.intake.table.column_names import is_of_models
+from celeus.intake.table.column_names import is_of_models, is_system_run
 from celeus.intake.table.columns import Column, columns_of, stands_twice
 from celeus.intake.table.guessing import (
     are_like_verdicts,
@@ -17,8 +17,8 @@ from celeus.intake.table.guessing import (
     is_headless,
     labels,
     rivals,
-    said_by_judges,
     sentences,
+    texts_of_judges,
 )
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import ANY, NOTHING, Measure, measures, spelled
@@ -88,7 +88,9 @@ def answered(
     _check_once([column for column in placed if column.role != "answer" or not chosen])
     if log:
         placed = without_positions(placed)
-        questions = [one for one in questions if one.name == "answer" and options.judged]
+        questions = [
+            question for question in questions if question.name == "answer" and options.judged
+        ]
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
         rule = "a pool of two systems, with `kind=preference`, `system_a` and `system_b`"
         raise refused("The file holds pairs of answers.", rule, None, "system_a")
@@ -162,8 +164,12 @@ def _doubted(
     sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed], kind: Kind
 ) -> list[Question]:
     """The question whether judges see what they saw of the last file, where it may be verdicts."""
-    unsaid = {one.name for one in _unsaid(sheet, columns, kind) if one.role in SEEN}
-    roles = {one.name: one.role for one in placed if one.role in SEEN and one.name not in unsaid}
+    unsaid = {column.name for column in _unsaid(sheet, columns, kind) if column.role in SEEN}
+    roles = {
+        column.name: column.role
+        for column in placed
+        if column.role in SEEN and column.name not in unsaid
+    }
     text = "Its values look like verdicts: do judges see `{}`?"
     return [
         Question(
@@ -189,7 +195,9 @@ def _judged(
     if roles & JUDGED and not asks_only:
         which = _which(sheet, columns, rivals(columns, placed), [])
         unnamed = candidates(columns, placed)
-        return which or [one for one in _beside(sheet, columns, placed) if one.column in unnamed]
+        return which or [
+            question for question in _beside(sheet, columns, placed) if question.column in unnamed
+        ]
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
@@ -208,7 +216,7 @@ def _judged(
                 raise refused("The columns of the file are empty.", rule)
             return _shown(sheet, [name for name in filled if name in hidden] or filled)
     if not possible:
-        return _shown(sheet, said_by_judges(columns, placed))
+        return _shown(sheet, texts_of_judges(columns, placed))
     if kind.two:
         text = "Is `{}` the answer of one of the two systems?"
         choices = tuple(Choice(side, f"the answer of {side[-1]}") for side in (*SIDES, HIDDEN))
@@ -265,7 +273,7 @@ def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
 
 
 def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:
-    """What is open of a column of numbers: its direction, its scale, what stands for none."""
+    """The questions on a column of numbers: its direction, its scale, what stands for none."""
     before, numbers = "" if alone else f"{measure.column}=", facts.numbers[measure.column]
     found = []
     if measure.higher is None:
@@ -276,7 +284,7 @@ def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question
             Choice(f"{before}lower", f"a lower number, or no, {better}"),
         )
         found.append(Question("better", text, choices, measure.column))
-    if numbers.is_of_another_scale and not measure.said:
+    if numbers.is_of_another_scale and not measure.scale_given:
         text = (
             f"What is the scale of `{measure.column}`? Its numbers are"
             f" {spelled((numbers.low, numbers.high))}, the pool's"
@@ -325,7 +333,7 @@ def _rows(count: int) -> str:
 def _of_rows(
     placed: Sequence[Placed], facts: Facts, options: Options, *, outputs: bool
 ) -> list[Question]:
-    """What is open of the rows: whether those of one id are one item, and those without any."""
+    """The questions on rows that share an id, that have none, or that sum up the others."""
     name = next((column.name for column in placed if column.role == "id"), None)
     given = "" if options.repeats is None else f"{options.repeats}{JOINT}"
     found = []
@@ -356,8 +364,11 @@ def _of_repeated(name: str | None, facts: Facts, given: str, *, outputs: bool) -
         f"{facts.repeated + facts.ids} rows have only {facts.ids} different {shared}."
         " How are rows that share one to be read?"
     )
-    choices = [
-        Choice(f"{given}items", "every row is an item of its own"),
+    choices = [Choice(f"{given}items", "every row is an item of its own")]
+    if facts.each is not None and any(map(is_system_run, facts.runs)):
+        runs = f"every row is one of {facts.each} runs: an item of its own, for target runs"
+        choices.append(Choice(f"{given}runs", runs))
+    choices += [
         Choice(f"{given}first", f"they are one item, read from the first row: {facts.ids} items"),
     ]
     if facts.numbers:

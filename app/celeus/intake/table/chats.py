@@ -63,11 +63,11 @@ def reply_of(value: object) -> str | None:
     if isinstance(value, list) and value and isinstance(value[0], dict):
         message = value[0].get("message")
         if isinstance(message, dict):
-            return said_of(message)
+            return message_text(message)
     return None
 
 
-def said_of(message: Message) -> str:
+def message_text(message: Message) -> str:
     """The text of a message, with its calls of tools as JSON."""
     content = content_of(message.get("content"))
     calls = message.get("tool_calls") or message.get("function_call")
@@ -94,8 +94,8 @@ def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
 
 def _message(given: dict[str, Any]) -> Message:
     role = str(given.get("role") or given.get("from") or "user")
-    said = given.get("content") if "content" in given else given.get("value")
-    content = content_of(said) if _is_text(said) else said
+    content = given.get("content") if "content" in given else given.get("value")
+    content = content_of(content) if _is_text(content) else content
     beside = {name: given[name] for name in BESIDE if given.get(name)}
     return {"role": ROLES.get(role.lower(), role), "content": content} | beside
 

@@ -1,4 +1,4 @@
-"""What the name of a column says: a role, a direction, a verdict, a model, a place."""
+"""Meanings of the names of columns: a role, a direction, a verdict, a model, a place."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,14 @@ IDS = (
 """Names of what tells items apart: rows that share one are of one item."""
 POSITIONS = "row_id nr no number index line_number"
 ROW_NUMBERS = f"{POSITIONS} uuid guid key"
-_RUNS = words(
-    "worker annotator rater reviewer labeler labeller coder assignment run epoch trial attempt"
-    " repeat repetition iteration seed turn metric criterion criteria aspect dimension"
+_SYSTEM_RUNS = words("run epoch trial attempt sample completion repeat repetition iteration seed")
+"""Names of columns that number the runs of a system on one item."""
+_RUNS = (_SYSTEM_RUNS - words("sample completion")) | words(
+    "worker annotator rater reviewer labeler labeller coder assignment"
+    " turn metric criterion criteria aspect dimension"
 )
 """Names of columns by which rows of one item differ: people, runs of a model, or what is scored."""
+_NUMBERS = words("id index no number name")
 NAMES: Mapping[str, str] = {
     "instructions": "instructions rubric guidelines anleitung",
     "messages": "messages conversation conversations chat dialog dialogue turns history mapping"
@@ -131,15 +134,19 @@ def is_of_models(column: str) -> bool:
 
 def is_run(column: str) -> bool:
     """Return True if the rows of one item differ by this column: a worker, an epoch, a trial."""
-    named = tokens_of(column) - words("id index no number name")
+    named = tokens_of(column) - _NUMBERS
     return bool(named) and named <= _RUNS
+
+
+def is_system_run(column: str) -> bool:
+    """Return True if this column numbers the runs of a system on one item."""
+    named = tokens_of(column) - _NUMBERS
+    return bool(named) and named <= _SYSTEM_RUNS
 
 
 def snake(part: str) -> str:
     """A name in lower case with underscores, without a unit in brackets."""
-    part = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", part.strip())
-    part = re.sub(r"[\s\-/]+", "_", part.lower()).strip("_")
-    return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
+    return _plain(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", part.strip()))
 
 
 @lru_cache(maxsize=4096)
@@ -149,15 +156,19 @@ def effective_names(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     A last name that says little gives way to the one that it stands under.
     """
     parts = path.split(".")
-    at = len(parts) - 1
-    if _plain(parts[at]) == "choices" and at and _plain(parts[at - 1]) in {"response", "body"}:
-        return ("response",), tuple(parts[: at - 1])
-    while at and (_plain(parts[at]) in _GENERIC or parts[at].isdigit()):
-        at -= 1
-    if _plain(parts[at]) in _CONTAINERS and at < len(parts) - 1:
-        at += 1
-    named = dict.fromkeys((_plain(parts[at]), snake(parts[at])))
-    return tuple(named), tuple(parts[:at])
+    place = len(parts) - 1
+    if (
+        _plain(parts[place]) == "choices"
+        and place
+        and _plain(parts[place - 1]) in {"response", "body"}
+    ):
+        return ("response",), tuple(parts[: place - 1])
+    while place and (_plain(parts[place]) in _GENERIC or parts[place].isdigit()):
+        place -= 1
+    if _plain(parts[place]) in _CONTAINERS and place < len(parts) - 1:
+        place += 1
+    named = dict.fromkeys((_plain(parts[place]), snake(parts[place])))
+    return tuple(named), tuple(parts[:place])
 
 
 def last_name(path: str) -> str:

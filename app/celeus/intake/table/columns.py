@@ -13,7 +13,7 @@ from typing import Any
 
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 from celeus.intake.sources.unfolding import is_chat
-from celeus.intake.table.chats import is_tree, messages_of, reply_of, said_of
+from celeus.intake.table.chats import is_tree, message_text, messages_of, reply_of
 from celeus.shorten import EXACT, printable
 
 LOOKED_AT = 1_000
@@ -42,7 +42,7 @@ _PICTURE = re.compile(
     r"data:image/|https?://\S+\.(?:png|jpe?g|gif|webp|svg|avif|bmp)(?:[?#]|$)", re.IGNORECASE
 )
 _BASE64 = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
-"""How a picture in bare base64 begins."""
+"""Beginnings of a picture in bare base64."""
 
 
 @dataclass(slots=True)
@@ -172,10 +172,10 @@ def judges(values: list[Any]) -> bool:
 
 def _has_commas(values: list[Any]) -> bool:
     """Numbers of the column are written with a decimal comma, and cannot mean anything else."""
-    texts = [one.strip().removesuffix("%").strip() for one in values if isinstance(one, str)]
-    written = [one for one in texts if _COMMA.fullmatch(one)]
-    return any(not _THOUSANDS.fullmatch(one) for one in written) and not any(
-        "." in one for one in texts
+    texts = [value.strip().removesuffix("%").strip() for value in values if isinstance(value, str)]
+    written = [text for text in texts if _COMMA.fullmatch(text)]
+    return any(not _THOUSANDS.fullmatch(text) for text in written) and not any(
+        "." in text for text in texts
     )
 
 
@@ -194,7 +194,7 @@ def shown(value: object) -> str:  # noqa: PLR0911 -- a form each
         return clean(reply)
     chat = messages_of(value)
     if chat is not None:
-        return "\n\n".join(f"{part['role']}: {said_of(part)}" for part in chat)
+        return "\n\n".join(f"{part['role']}: {message_text(part)}" for part in chat)
     if isinstance(value, list) and all(isinstance(part, str | int | float) for part in value):
         return "\n".join(map(shown, value))
     if isinstance(value, list | dict):

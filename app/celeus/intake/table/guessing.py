@@ -48,7 +48,7 @@ _PAIRS = re.compile(
     r"|translation|summary)_?([ab12])"
 )
 _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
-"""What two systems said; or their names, where they are short."""
+"""Names of columns with the answers of two systems; or with their names, where these are short."""
 _CHOSEN = {"chosen": "answer_a", "rejected": "answer_b"}
 _OPTIONS = re.compile(r"[A-H]")
 _VERDICT_WORDS = words(
@@ -65,7 +65,7 @@ _SIGNS = re.compile(
 _VERDICT_ID = re.compile(
     r"(?:review|reviewer|judge?ment|judge|verdict|rating|critique|feedback)_id"
 )
-"""What tells verdicts, or those who gave them, apart."""
+"""Names of ids of verdicts, or of those who gave them."""
 _MOST_GROUPS = 50
 _LONGEST_ID = 256
 _TIMES = 4
@@ -94,12 +94,14 @@ def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]
 
 
 def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
-    """What is judged by its name, and hidden texts that may be it instead.
+    """The column that is judged by its name, and hidden texts that may be it instead.
 
     These are called a reply, or are any where what is judged is only called an answer and no
     reference stands beside it. Empty where there are none.
     """
-    judged = [one.name for one in placed if one.role == "answer" and one.source == "name"]
+    judged = [
+        column.name for column in placed if column.role == "answer" and column.source == "name"
+    ]
     if not judged:
         return []
     referred = any(column.role == "reference" for column in placed)
@@ -120,6 +122,12 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
     """Return True where no name is known and the names are a row: a sentence, or mostly values."""
     if any(column.source == "name" and column.role != HIDDEN for column in placed):
         return False
+    if any(
+        column.values and all(map(_is_sign, column.values)) and not _is_sign(column.name)
+        for column in columns
+    ):
+        # The name of a column of numbers, or of times, is none itself
+        return False
     values = [column.name for column in columns if column.name in map(shown, column.values)]
     return 0 < len(columns) <= 2 * len(values) or any(
         len(column.name.split()) >= _SENTENCE and _are_sentences(column) for column in columns
@@ -131,13 +139,13 @@ def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     return [column.name for column in _hidden(columns, placed) if _are_sentences(column)]
 
 
-def said_by_judges(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+def texts_of_judges(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """The only text that judges see, where every row is a verdict: its id, or its judge's, says so.
 
     That text may be what the judge of it wrote. Empty for any other table.
     """
     seen = [column.name for column in placed if column.role in SEEN]
-    if len(seen) > 1 or not any(_VERDICT_ID.fullmatch(snake(one.name)) for one in columns):
+    if len(seen) > 1 or not any(_VERDICT_ID.fullmatch(snake(column.name)) for column in columns):
         return []
     return [name for name in seen if {"text", "content", "body", "message"} & {snake(name)}]
 
@@ -161,7 +169,9 @@ def are_like_verdicts(column: Column, kind: Kind) -> bool:
     """Return True for words of verdicts, for labels that come again and again, and for scores."""
     if not column.values:
         return False
-    labels = _divides(column.values) and all(len(shown(one).split()) == 1 for one in column.values)
+    labels = _divides(column.values) and all(
+        len(shown(value).split()) == 1 for value in column.values
+    )
     return labels or _verdicts_stand(column) or _are_numbers("score", column, kind)
 
 
@@ -204,7 +214,9 @@ class _Guess:
         self._found[column.name] = Placed(column.name, role, why, source)
 
     def _left(self) -> Iterable[Column]:
-        return [one for one in self._columns if one.name not in self._found and one.values]
+        return [
+            column for column in self._columns if column.name not in self._found and column.values
+        ]
 
     def _sides(self) -> None:
         """The answers of two systems; `model_a` is one only where it is no name."""
@@ -227,7 +239,7 @@ class _Guess:
             return
 
     def _id(self) -> None:
-        """What tells items apart; where no column does, the one by which most rows differ."""
+        """Take the column that tells items apart, or else the one by which most rows differ."""
         named: dict[str, Column] = {}
         for name in f"{IDS} {ROW_NUMBERS}".split():
             for column in self._left():
@@ -272,7 +284,9 @@ class _Guess:
 
         Another of the same name is not, nor is a part of it.
         """
-        judged = [one.name for one in self._found.values() if one.role in {"answer", *SIDES}]
+        judged = [
+            column.name for column in self._found.values() if column.role in {"answer", *SIDES}
+        ]
         if self._has("reference") or not judged:
             return
         for column in self._left():
@@ -284,9 +298,9 @@ class _Guess:
                 return
 
     def _of_a_task(self) -> None:
-        """What stands beside an answer in the tables of one task, by the names these have there."""
+        """Take columns beside an answer by the names that they have in the tables of one task."""
         left = {last_name(column.name): column for column in self._left()}
-        named = {last_name(one.name): one.role for one in self._found.values()}
+        named = {last_name(column.name): column.role for column in self._found.values()}
         judged = next((name for name, role in named.items() if role == "answer"), "")
         if named.get("premise") == "text" and "hypothesis" in left:
             self._take(left["hypothesis"], "payload", "its name, beside a premise")
@@ -296,7 +310,7 @@ class _Guess:
                 if column is not None and not self._has(role) and _texts(column) is not None:
                     self._take(column, role, "its name, beside a translation")
         if "summary" in tokens_of(judged) and not self._has("text", "question", "messages"):
-            short = next(one for one in self._columns if last_name(one.name) == judged)
+            short = next(column for column in self._columns if last_name(column.name) == judged)
             longer = [
                 column
                 for name, column in left.items()
@@ -324,7 +338,7 @@ class _Guess:
 
     def _options(self) -> None:
         """Columns A, B, … beside a question are what may be chosen."""
-        letters = [one for one in self._left() if _OPTIONS.fullmatch(one.name)]
+        letters = [column for column in self._left() if _OPTIONS.fullmatch(column.name)]
         names = "".join(column.name for column in letters)
         if self._has("question") and names[:2] == "AB" and "ABCDEFGH".startswith(names):
             for column in letters:

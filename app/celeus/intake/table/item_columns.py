@@ -1,14 +1,14 @@
 """Columns of a table whose rows are items already, and its rows.
 
-Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
-`payload.question`, and what several systems answered, `answers.NAME.prediction`. Of metrics and
-group columns there are `surrogate_NAME`, `known_NAME` and `group_COLUMN`. Parquet may hold them in
-one column of lists or structs as well.
+The name of a column is the path to its value in the row: lists are spread over `target_probs.0`,
+`target_probs.1`, and so is a payload, `payload.question`, and what several systems answered,
+`answers.NAME.prediction`. Of metrics and group columns there are `surrogate_NAME`, `known_NAME` and
+`group_COLUMN`, of two systems `answer_a`. Parquet may hold them in one column of lists or structs.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from celeus.core.pools.rows.fields import FIELDS, SIDE_FIELDS
@@ -17,104 +17,81 @@ from celeus.intake.sources.sheet import BadRow, SheetRow
 
 JsonReader = Callable[[bytes], object]
 """Reads a JSON value; raises ValueError for what is none, InvalidValue for a repeated name."""
+Path = tuple[str | int, ...]
+"""Names of members within each other, or the place in a list."""
 MAX_MEMBERS = 32
 """Members of a row; an item has at most sixteen."""
 MOST_COLUMNS = 20_000
 """Every batch costs some time for each."""
-SIDES = ("a", "b")
-_NUMBER = re.compile("0|[1-9][0-9]{0,5}")
-FLAT = ("known_loss", "known_label", "known_reason")
-"""Columns that together are the field `known`."""
-LISTS = ("surrogates", "target_probs", "surrogate_probs")
-PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(SIDE_FIELDS)}
-"""Columns that together are the fields `a` and `b` of a comparison."""
-TEXTS = tuple(f"answer_{side}" for side in SIDES)
-ANSWERS = "answers"
-PLAIN = frozenset({*FIELDS, *FLAT, *PAIRED, *SIDES, ANSWERS, "groups"})
-TABLED = {"surrogate_": "surrogates", "known_": "known", "group_": "groups"}
+_SIDES = ("a", "b")
+_PLACE = re.compile("0|[1-9][0-9]{0,5}")
+_LISTS = ("surrogates", "target_probs", "surrogate_probs")
+_PARTS: Mapping[str, Path] = {
+    **{f"known_{name}": ("known", name) for name in ("loss", "label", "reason")},
+    **{f"{name}_{side}": (side, name) for side in _SIDES for name in sorted(SIDE_FIELDS)},
+}
+"""Columns that are members of the fields `known`, `a` and `b`."""
+_PLAIN = frozenset({*FIELDS, *_SIDES, "answers", "groups"})
+_TABLED = {"surrogate_": "surrogates", "known_": "known", "group_": "groups"}
 """Columns that together are fields by metric or group column, by what their names begin with."""
-PARTS = ("plain", "lists", "payloads", "answers", "tabled")
-"""Members of a layout that columns go to."""
-PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
-
-
-_OURS = frozenset(
-    {
-        *("payload", "surrogate", "surrogates", "target_probs", "surrogate_probs", "proxy"),
-        *("known_loss", "known_label", "known_reason"),
-        *("loss_lower", "loss_upper", "bound_reason", "prediction_a", "prediction_b"),
-    }
+_NUMBERS = frozenset({"surrogate", "proxy", "weight", "loss_lower", "loss_upper"})
+_OURS = frozenset({*FIELDS, *_PARTS, "prediction_a", "prediction_b"}) - frozenset(
+    {"id", "group", "prediction", "weight", "known", *(f"answer_{side}" for side in _SIDES)}
 )
 """Columns that no table but ours has."""
-_OUR_PARTS = (
-    *("payload.", "payload_a", "payload_b", "surrogates.", "surrogate_a", "surrogate_b"),
-    *("target_probs.", "surrogate_probs."),
-)
+_OUR_PARTS = tuple(f"{name}." for name in ("payload", "payload_a", "payload_b", *_LISTS))
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The positions of a row's fields in a line of cells."""
+    """The paths of the columns of a table, by their positions.
 
-    width: int
-    plain: dict[str, int]
-    lists: dict[str, list[int]]
-    payloads: dict[str, dict[str, int]]
-    answers: dict[tuple[str, str], int]
-    tabled: dict[tuple[str, str], int] = field(default_factory=dict)
-    texts: frozenset[int] = frozenset()
-    """Positions of answers that are texts: an empty one is an answer too."""
+    ``lists`` are positions of the elements of fields that are lists, and ``payloads`` paths of
+    payloads that are spread over columns.
+    """
+
+    paths: tuple[Path, ...]
+    lists: Mapping[str, list[int]]
+    payloads: frozenset[Path]
 
     @classmethod
     def of(cls, header: list[str]) -> Self:
         """Layout of a header; refuses columns that are unknown, doubled or missing."""
         if len(header) > MOST_COLUMNS:
             raise _refused(f"at most {MOST_COLUMNS} columns", len(header))
-        places: dict[str, dict[Any, int]] = {part: {} for part in PARTS}
-        for position, name in enumerate(header):
-            part, key = _place(name)
-            if key in places[part]:
+        names: dict[Path, str] = {}
+        for name in header:
+            path = _path_of(name)
+            if path in names:
                 raise _refused("every column once", name)
-            places[part][key] = position
-        plain, answers, tabled = places["plain"], places["answers"], places["tabled"]
-        stems = _by_stem(places["lists"])
-        lists = {stem: _in_order(stem, columns) for stem, columns in stems.items()}
-        payloads = _by_stem(places["payloads"])
-        _check_once(plain, lists, payloads, {whole for whole, _ in tabled})
-        if ANSWERS in plain and answers:
-            raise _refused(f"either `{ANSWERS}` or its parts", ANSWERS)
-        texts = {plain[name] for name in TEXTS if name in plain}
-        texts |= {position for (_, member), position in answers.items() if member == "answer"}
-        return cls(len(header), plain, lists, payloads, answers, tabled, frozenset(texts))
+            names[path] = name
+        if ("id",) not in names:
+            raise _refused("a column `id`", header)
+        _check_apart(names)
+        paths = tuple(names)
+        lists: dict[str, dict[int, int]] = {}
+        for position, (stem, *rest) in enumerate(paths):
+            if rest and isinstance(rest[0], int):
+                lists.setdefault(str(stem), {})[rest[0]] = position
+        spread = frozenset(path[:-1] for path in paths if path[-2:-1] == ("payload",))
+        in_order = {stem: _in_order(stem, places) for stem, places in lists.items()}
+        return cls(paths, in_order, spread)
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
         """The row in a line of cells; a cell that is None is left out."""
-        row = {
-            name: cells[position]
-            for name, position in self.plain.items()
-            if cells[position] is not None
-        }
-        known = {name.removeprefix("known_"): row.pop(name) for name in FLAT if name in row}
-        if known:
-            row["known"] = known
+        row: dict[str, Any] = {}
+        for path in self.payloads:
+            _put(row, path, {})
+        for path, cell in zip(self.paths, cells, strict=True):
+            if len(path) == 1:
+                if cell is not None:
+                    row[str(path[0])] = cell
+            elif path[0] not in self.lists and (cell is not None or path[0] == "answers"):
+                _put(row, path, cell)
         for name, positions in self.lists.items():
             values = [cells[position] for position in positions]
             if any(value is not None for value in values):
                 row[name] = values
-        for stem, places in self.payloads.items():
-            row[stem] = {
-                name: cells[position]
-                for name, position in places.items()
-                if cells[position] is not None
-            }
-        for name in PAIRED.keys() & row.keys():
-            side, member = PAIRED[name]
-            row.setdefault(side, {})[member] = row.pop(name)
-        for (system, member), position in self.answers.items():
-            row.setdefault(ANSWERS, {}).setdefault(system, {})[member] = cells[position]
-        for (whole, name), position in self.tabled.items():
-            if cells[position] is not None:
-                row.setdefault(whole, {})[name] = cells[position]
         return row
 
 
@@ -122,29 +99,15 @@ def are_items(names: Sequence[str]) -> bool:
     """Return whether columns, or members of a row, are those of an item of this service."""
     if "id" not in names:
         return False
-    if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
+    if any(name in _OURS or name.startswith(_OUR_PARTS) for name in names):
         return True
-    return all(one in PLAIN or one.startswith(tuple(TABLED)) or _of_several(one) for one in names)
-
-
-def _of_several(name: str) -> bool:
-    return name.startswith("answers.") and name.count(".") > 1
-
-
-def _cell_number(cell: str | None) -> object:
-    """The number in a cell of text; the text itself where there is none, for the check to name."""
-    if cell is None or "_" in cell:
-        return cell
-    try:
-        return float(cell)
-    except ValueError:
-        return cell
-
-
-def _cell_whole(cell: str) -> object:
-    """The whole number in a cell of text; the text itself where there is none."""
-    digits = cell.removeprefix("-")
-    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
+    return all(
+        name in _PLAIN
+        or name in _PARTS
+        or name.startswith(tuple(_TABLED))
+        or (name.startswith("answers.") and name.count(".") > 1)
+        for name in names
+    )
 
 
 def named(row: dict[str, Any]) -> dict[str, Any]:
@@ -164,137 +127,112 @@ def narrow(row: SheetRow) -> SheetRow:
     return named(row)
 
 
-def _cell_numbers(cells: list[str | None]) -> list[object]:
-    return [_cell_number(cell) for cell in cells]
-
-
-def _several_numbers(cells: list[str | None] | dict[str, str]) -> object:
-    """Surrogates in a list, or by the names of metrics."""
-    if isinstance(cells, dict):
-        return {name: _cell_number(cell) for name, cell in cells.items()}
-    return _cell_numbers(cells)
-
-
-_NUMBERS = ("surrogate", "proxy", "weight", "loss_lower", "loss_upper")
-_READERS: dict[str, Callable[[Any], object]] = {
-    **dict.fromkeys(_NUMBERS, _cell_number),
-    **dict.fromkeys(("target_probs", "surrogate_probs"), _cell_numbers),
-    "surrogates": _several_numbers,
-    "prediction": _cell_whole,
-}
-_SIDE_READERS = {"surrogate": _cell_number, "prediction": _cell_whole}
-
-
 def csv_row(layout: Layout, cells: list[str], json_of: JsonReader) -> SheetRow:
     """The row in a line of texts, numbers as numbers; a bad one of another width."""
-    if len(cells) != layout.width:
-        rule = f"{layout.width} cells, as in the header"
+    if len(cells) != len(layout.paths):
+        rule = f"{len(layout.paths)} cells, as in the header"
         return BadRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
-    texts = layout.texts
-    row = layout.row(
-        [cell or ("" if column in texts else None) for column, cell in enumerate(cells)]
-    )
-    for name in _READERS.keys() & row:
-        row[name] = _READERS[name](row[name])
-    if isinstance(row.get("known"), dict):
-        row["known"] |= _known_cells(row["known"])
-    sides = [row[side] for side in SIDES if isinstance(row.get(side), dict)]
-    if layout.answers:
-        sides += row[ANSWERS].values()
-    for side in sides:
-        side |= {
-            name: _SIDE_READERS[name](side[name])
-            for name in _SIDE_READERS.keys() & side
-            if side[name] is not None
-        }
-    for place in (row, *sides):
-        payload = place.get("payload")
-        if isinstance(payload, str) and payload.startswith("{"):
-            try:
-                place["payload"] = json_of(payload.encode())
-            except InvalidValue as error:
-                return BadRow(str(error.rule), str(error.value))
-            except ValueError:
-                pass
-    return row
+    try:
+        values = [
+            _value(path, cell, json_of) for path, cell in zip(layout.paths, cells, strict=True)
+        ]
+    except InvalidValue as error:
+        return BadRow(str(error.rule), str(error.value))
+    return layout.row(values)
 
 
-def _known_cells(known: dict[str, str]) -> dict[str, object]:
-    """Loss and label of a known item as numbers, or the losses known by metric."""
-    reads: dict[str, Callable[[str], object]] = {"label": _cell_whole, "reason": str}
-    return {name: reads.get(name, _cell_number)(cell) for name, cell in known.items()}
+def _value(path: Path, cell: str, json_of: JsonReader) -> object:  # noqa: PLR0911 -- a form each
+    """The value in a cell of a column; the text itself where a number is none, for the check."""
+    name, within = path[-1], len(path) > 1
+    if not cell:
+        # An empty answer is one, too
+        return cell if name == "answer" else None
+    if name == "payload":
+        return _payload(cell, json_of)
+    if path[0] in _LISTS and within:
+        return _number(cell)
+    if path[0] == "known" and within:
+        return _whole(cell) if name == "label" else cell if name == "reason" else _number(cell)
+    if "payload" in path[:-1] or path[0] == "groups":
+        return cell
+    if name == "prediction":
+        return _whole(cell)
+    return _number(cell) if name in _NUMBERS else cell
 
 
-def _place(name: str) -> tuple[str, Any]:
-    """Return the part of the layout that a column goes to, and its key there."""
+def _payload(cell: str, json_of: JsonReader) -> object:
+    if not cell.startswith("{"):
+        return cell
+    try:
+        return json_of(cell.encode())
+    except InvalidValue:
+        raise
+    except ValueError:
+        return cell
+
+
+def _number(cell: str) -> object:
+    try:
+        return cell if "_" in cell else float(cell)
+    except ValueError:
+        return cell
+
+
+def _whole(cell: str) -> object:
+    digits = cell.removeprefix("-")
+    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
+
+
+def _put(row: dict[str, Any], path: Path, value: object) -> None:
+    """Set a member of a member."""
+    inner: dict[Any, Any] = row
+    for name in path[:-1]:
+        inner = inner.setdefault(name, {})
+    inner[path[-1]] = value
+
+
+def _path_of(name: str) -> Path:
+    """The path that the name of a column is; refuses an unknown one."""
     stem, dot, rest = name.partition(".")
     system, _, member = rest.rpartition(".")
-    if name in PLAIN:
-        return "plain", name
-    if dot and stem in PAYLOADS and rest:
-        return "payloads", (stem, rest)
-    if stem == ANSWERS and system and member in SIDE_FIELDS:
-        return "answers", (system, member)
-    if dot and stem in LISTS and _NUMBER.fullmatch(rest):
-        return "lists", (stem, int(rest))
-    if (part := _tabled(name)) is not None:
-        return "tabled", part
-    raise _refused(_known(), name)
-
-
-def _by_stem(places: dict[Any, int]) -> dict[str, dict[Any, int]]:
-    """Return the places of spread columns by the name that they share."""
-    found: dict[str, dict[Any, int]] = {}
-    for (stem, rest), position in places.items():
-        found.setdefault(stem, {})[rest] = position
-    return found
-
-
-def _tabled(name: str) -> tuple[str, str] | None:
-    """The field, and the metric or group column, that a column is a part of."""
-    for begin, whole in TABLED.items():
+    if name in _PLAIN:
+        return (name,)
+    if name in _PARTS:
+        return _PARTS[name]
+    if dot and rest and (stem == "payload" or stem in {f"payload_{side}" for side in _SIDES}):
+        return (*_PARTS.get(stem, (stem,)), rest)
+    if stem == "answers" and system and member in SIDE_FIELDS:
+        return ("answers", system, member)
+    if dot and stem in _LISTS and _PLACE.fullmatch(rest):
+        return (stem, int(rest))
+    for begin, whole in _TABLED.items():
         if name.startswith(begin) and name != begin:
-            return whole, name.removeprefix(begin)
-    return None
+            return (whole, name.removeprefix(begin))
+    spread = ", ".join(f"{name}.0" for name in _LISTS)
+    known = ", ".join(sorted({*FIELDS, *_PARTS}))
+    rule = f"one of {known}, {spread}, payload.<name>, answers.<system>.<member>"
+    raise _refused(f"{rule}, surrogate_<metric>, known_<metric>, group_<column>", name)
 
 
-def _in_order(stem: str, places: dict[int, int]) -> list[int]:
-    for position in range(len(places)):
-        if position not in places:
-            raise _refused(f"{stem}.0 to {stem}.{max(places)} without a gap", f"{stem}.{position}")
-    return [places[position] for position in range(len(places))]
-
-
-def _check_once(
-    plain: dict[str, int],
-    lists: dict[str, list[int]],
-    payloads: dict[str, dict[str, int]],
-    tabled: set[str],
-) -> None:
-    if "id" not in plain:
-        raise _refused("a column `id`", list(plain))
-    if "known" in plain and any(name in plain for name in FLAT):
-        raise _refused("either `known` or its parts", "known")
-    for side in SIDES:
-        parts = {name for name in PAIRED if PAIRED[name][0] == side}
-        if side in plain and not parts.isdisjoint((*plain, *payloads)):
-            raise _refused(f"either `{side}` or its parts", side)
-    if "known" in tabled and any(name in plain for name in FLAT):
+def _check_apart(names: Mapping[Path, str]) -> None:
+    """Refuse a column of a field beside columns of its parts, and parts of two kinds."""
+    for path in names:
+        for length in range(1, len(path)):
+            if path[:length] in names:
+                whole = names[path[:length]]
+                raise _refused(f"either `{whole}` or its parts", whole)
+    if len({type(path[-1]) for path in names if path[0] == "surrogates"}) > 1:
+        raise _refused("either `surrogates` or its parts", "surrogates")
+    known = {path for path in names if path[0] == "known"}
+    if len({path in _PARTS.values() for path in known}) > 1:
         raise _refused("losses known by metric, or of a pool of one loss", "known")
-    for name in sorted(tabled & {*plain, *lists}):
-        raise _refused(f"either `{name}` or its parts", name)
-    for name in (*lists, *payloads):
-        if name in plain:
-            raise _refused(f"either `{name}` or its parts", name)
 
 
-def _known() -> str:
-    spread = ", ".join(f"{name}.0" for name in LISTS)
-    known = ", ".join(sorted(FIELDS | {*FLAT, *PAIRED}))
-    return (
-        f"one of {known}, {spread}, payload.<name>,"
-        " answers.<system>.<member>, surrogate_<metric>, known_<metric>, group_<column>"
-    )
+def _in_order(stem: str, places: Mapping[int, int]) -> list[int]:
+    for place in range(len(places)):
+        if place not in places:
+            raise _refused(f"{stem}.0 to {stem}.{max(places)} without a gap", f"{stem}.{place}")
+    return [places[place] for place in range(len(places))]
 
 
 def _refused(rule: str, value: object) -> InvalidValue:

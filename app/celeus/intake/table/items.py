@@ -36,10 +36,12 @@ from celeus.intake.table.roles import ASKS, GUESSES, HIDDEN, SHOWN, SIDES, Place
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
 """Why the loss of an item with an earlier verdict is known, for the certificate."""
-RULES = ("items", "first", "mean")
+RULES = ("items", "runs", "first", "mean")
 """Ways with rows of one id."""
+APART = frozenset({"items", "runs"})
+"""Those by which every row is an item of its own."""
 JOINT = "; "
-"""What joins the rows that are wanted and the way with those that still share an id."""
+"""Separator of the rows that are wanted and the way with those that still share an id."""
 _TOTAL = re.compile(
     r"(?:grand |sub-?)?(?:totals?|sum|average|avg|mean|median|overall|gesamt|summe|mittelwert"
     r"|durchschnitt|insgesamt)(?: score)?[.: ]*",
@@ -96,7 +98,8 @@ class Facts:
     """The facts of a whole table that a few of its rows do not show.
 
     ``rows`` counts all rows, ``lacking`` those without an id, ``repeated`` those whose id an
-    earlier row has, ``totals`` the last ones that sum up the others. ``runs`` are values of
+    earlier row has, ``totals`` the last ones that sum up the others. ``each`` is how many rows
+    every id has, None where they differ. ``runs`` are values of
     columns by which rows of one item differ, ``failed`` counts the rows with a score in which a
     column of errors says something.
     """
@@ -106,6 +109,7 @@ class Facts:
     repeated: int = 0
     lacking: int = 0
     totals: int = 0
+    each: int | None = None
     numbers: dict[str, Numbers] = field(default_factory=dict)
     runs: dict[str, dict[str, int]] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
@@ -188,7 +192,7 @@ class Items:
         """Read all rows for the facts of the table; None now and then on the way."""
         facts = self.facts
         facts.numbers = {name: Numbers() for name in self.measures}
-        seen: set[tuple[str, ...]] = set()
+        seen: Counter[tuple[str, ...]] = Counter()
         taken = 0
         last: list[dict[str, Any]] = []
         for number, (_, row) in enumerate(self._sheet.rows()):
@@ -207,6 +211,7 @@ class Items:
         if self._only and taken == 0:
             column, value = self._only[-1]
             raise refused("No row is among those.", f"a value of {column}", value, "repeats")
+        self._count_runs(seen)
         self._settle()
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:
@@ -241,7 +246,7 @@ class Items:
         return not (self._with_id and self._id is not None and self._name(cells) is None)
 
     def _name(self, cells: Mapping[str, Any]) -> str | None:
-        """What tells an item apart: its id; its texts, where rows without one differ by a run."""
+        """The name of an item: its id, or a digest of its texts where runs tell its rows apart."""
         if self._texts:
             texts = (cells.get(name) for name in self._texts)
             return digest_of(*(None if is_missing(text) else shown(text) for text in texts))
@@ -249,7 +254,7 @@ class Items:
         return None if is_missing(value) else shown(value).strip()
 
     def _key(self, cells: Mapping[str, Any], apart: Sequence[str]) -> tuple[str, ...] | None:
-        """What rows of one item share, beside the columns that tell them apart."""
+        """The key that rows of one item share, with the columns that tell them apart."""
         name = self._name(cells)
         return None if name is None else (name, *(shown(cells.get(column, "")) for column in apart))
 
@@ -265,14 +270,30 @@ class Items:
     def _says(self, value: object, values: Collection[str]) -> bool:
         return shown(value).strip() in values or (ANY in values and not is_nothing(value))
 
-    def _noted(self, rows: Sequence[dict[str, Any]], seen: set[tuple[str, ...]]) -> int:
+    def _count_runs(self, seen: Counter[tuple[str, ...]]) -> None:
+        """Find how many rows each id has; refuses runs that are more of some items than of others.
+
+        The mean over these would count those items for more.
+        """
+        facts, counts = self.facts, {*seen.values()}
+        facts.each = counts.pop() if len(counts) == 1 and not facts.lacking else None
+        if self.rule == "runs" and facts.each is None:
+            few, many = (f(seen, key=seen.__getitem__)[0] for f in (min, max))
+            raise refused(
+                f"Item {few} has fewer runs than {many}, which would count for more.",
+                "as many rows of every id, or first, mean or items",
+                "runs",
+                "repeats",
+            )
+
+    def _noted(self, rows: Sequence[dict[str, Any]], seen: Counter[tuple[str, ...]]) -> int:
         """The count of those rows that are taken, which are noted."""
         wanted = [cells for cells in rows if cells and self._takes(cells)]
         for cells in wanted:
             self._note(cells, seen)
         return len(wanted)
 
-    def _note(self, cells: dict[str, Any], seen: set[tuple[str, ...]]) -> None:
+    def _note(self, cells: dict[str, Any], seen: Counter[tuple[str, ...]]) -> None:
         facts = self.facts
         name, key = self._name(cells), self._key(cells, self._apart)
         if self._id is not None and name is None:
@@ -282,8 +303,9 @@ class Items:
             facts.repeated += 1
             facts.first_repeated = facts.first_repeated or _example(cells)
         elif key is not None:
-            seen.add(key)
             facts.ids += 1
+        if key is not None:
+            seen[key] += 1
         for column in self._runs:
             values = facts.runs.setdefault(column, {})
             value = shown(cells.get(column, "")).strip()
@@ -346,7 +368,7 @@ class Items:
             return str(row.number)
         name = self._name(cells) or f"row {row.number}"
         name = name if self._id is not None else name[:_NAME_LENGTH]
-        return f"{name} ({row.times})" if row.times > 1 and self.rule == "items" else name
+        return f"{name} ({row.times})" if row.times > 1 and self.rule in APART else name
 
     def _item(self, row: Taken, cells: dict[str, Any]) -> dict[str, Any]:
         item = {"id": self.id_of(row, cells), **self.shown(cells)}
@@ -452,7 +474,7 @@ def _repeats(
         elif outputs and part in names:
             run = part
         else:
-            ways = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
+            ways = f"items, runs, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
             raise refused("There is no such way with rows of one id.", ways, part, "repeats")
     return rule, only, run
 

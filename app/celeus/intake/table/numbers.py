@@ -29,8 +29,8 @@ ANY = "any"
 MOST_KEPT = 12
 """Distinct values that are kept of those that are no number of the scale."""
 _SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
-_EMPTY = words("n/a na #n/a none null nan - --")
-_NO_SCORE = _EMPTY | words(
+_EMPTY = words("n/a na #n/a none null nan - -- .")
+NO_SCORE = _EMPTY | words(
     "? unknown missing error not_parsable unparsable undefined skipped cancelled timeout"
 )
 _DIFFERENCES = {
@@ -48,7 +48,7 @@ _LONGEST_WORD = 20
 class Measure:
     """A column of numbers and what they mean.
 
-    ``higher`` is None where nothing says it, and then asked; ``said`` says that the ends ``low``
+    ``higher`` is None where nothing says it, and then asked; ``scale_given``: the ends ``low``
     and ``high`` are given, or certain. Of several values in a cell ``several`` says which count:
     the `first`, or all by their `mean`.
     """
@@ -59,7 +59,7 @@ class Measure:
     higher: bool | None
     low: float
     high: float
-    said: bool
+    scale_given: bool
     missing: frozenset[str]
     comma: bool = False
     several: str | None = None
@@ -179,7 +179,7 @@ class Numbers:
 
     def _note_word(self, word: str) -> None:
         """Take what stands in place of a number: a sign of no score, or any other text."""
-        counts = self.words if word.lower() in _NO_SCORE else self.others
+        counts = self.words if word.lower() in NO_SCORE else self.others
         word = word[:_LONGEST_WORD]
         if len(counts) < MOST_KEPT or word in counts:
             counts[word] = counts.get(word, 0) + 1
@@ -203,7 +203,7 @@ def measures(
     kind: Kind,
     known: Known | None,
 ) -> list[Measure]:
-    """What the numbers of the guess and of earlier verdicts mean, as far as it is said."""
+    """The measures of the guess and of earlier verdicts, as far as anything settles them."""
     by_name = {column.name: column for column in columns}
     for place, named in (("better", options.directions), ("scale", options.scales)):
         strange = next((name for name in named if name and name not in by_name), None)
@@ -235,7 +235,7 @@ def missing_by_column(options: Options, names: Sequence[str]) -> dict[str, list[
     A column of objects goes by the name that those under it begin with. Refuses one that is not
     there.
     """
-    within = [name[:at] for name in names for at, sign in enumerate(name) if sign == "."]
+    within = [name[:end] for name in names for end, sign in enumerate(name) if sign == "."]
     found: dict[str, list[str]] = {}
     for text in options.missing:
         column = column_of(text, [*names, *within])
@@ -319,16 +319,17 @@ def _measure(  # noqa: PLR0913 -- all that says it
         higher, ends = False, (kind.lower, kind.upper)
     low, high = ends or (kind.lower, kind.upper)
     missing = _texts((*options.missing, *(formatted.missing if formatted else ())))
-    said = ends is not None
+    scale_given = ends is not None
     return Measure(
-        *(placed.name, placed.role, kind, higher, low, high, said, missing), comma=column.comma
+        *(placed.name, placed.role, kind, higher, low, high, scale_given, missing),
+        comma=column.comma,
     )
 
 
 def _higher(
     column: Column, placed: Placed, options: Options, known: Known | None, *, meant: bool
 ) -> bool | None:
-    """Which numbers are better: as the role, somebody, the format, or the name says."""
+    """Return True if higher numbers are better: by role, answer, format or name; else None."""
     if placed.role == "surrogate":
         return False
     given = options.directions.get(placed.name)

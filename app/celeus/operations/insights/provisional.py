@@ -1,4 +1,4 @@
-"""The status of a session with its provisional interval, computed when somebody reads it."""
+"""The status of a session with its provisional answer, computed when somebody reads it."""
 
 from typing import Any
 from uuid import UUID
@@ -6,7 +6,6 @@ from uuid import UUID
 import orjson
 
 from celeus.core.insights.status import may_have_provisional, provisional_member
-from celeus.core.session.correction import mean_session
 from celeus.core.session.provisional import WaitingRounds
 from celeus.errors import Busy, Unavailable
 from celeus.operations.runtime.concurrency import in_thread
@@ -41,9 +40,9 @@ async def _completed(
     member = context.provisional.known(session_id, document["ledger_head"])
     if member is None:
         async with unlocked(context, session_id) as (session, row):
-            document, state, pool = row["status"], mean_session(session.state), session.pool
+            document, state, pool = row["status"], session.state, session.pool
             waiting = None
-            if state is not None and may_have_provisional(document):
+            if may_have_provisional(document):
                 waiting = await in_thread(WaitingRounds.of, state)
         member = await in_thread(provisional_member, waiting, pool)
         context.provisional.keep(session_id, document["ledger_head"], member)

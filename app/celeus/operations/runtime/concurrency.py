@@ -93,7 +93,7 @@ class Gates:
         # However many people ask for one, no more processors are busy with it
         self.surrogates = _single("Other surrogates are being analysed; try again.")
         self.provisional_of_sessions = _single_each(
-            "Others ask for the provisional interval of this session; try again."
+            "Others ask for the provisional answer of this session; try again."
         )
         self.certificates = _single("Other certificates are being made; try again.")
         self.news = _single("Other news are being read; try again.")

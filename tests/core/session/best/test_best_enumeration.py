@@ -1,6 +1,7 @@
 """The best of k on tiny pools, over every order of drawing: exact means, and who is ever lost."""
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -10,9 +11,10 @@ from celeus.core.ledger import Draw
 from celeus.core.session.best.best_question import Best, Opponents
 from celeus.core.session.best.candidates import Candidates, Floats, Indices
 from celeus.core.session.best.contrasts import Forecast, Signals
-from celeus.core.session.best.race import strongest
+from celeus.core.session.best.race import Race, strongest
 from celeus.core.session.session import Session
 from celeus.simulation.best import plan_for
+from tests.core.worlds import provisional
 from tests.nightly import by_day
 
 EXACT = 1e-12
@@ -111,7 +113,7 @@ def test_the_mean_signal_of_every_pair_is_the_mean_difference(case: str) -> None
             continue
         chance, mean = 0.0, np.zeros(session.question.partition.contrasts.pairs.place.size)
         for draw in coming(session):
-            signal, lower, upper = signals(session, draw, losses)
+            signal, _, lower, upper = signals(session, draw, losses)
             assert (lower <= signal + EXACT).all()
             assert (signal <= upper + EXACT).all()
             chance += draw.q
@@ -209,7 +211,7 @@ def test_a_draw_ahead_of_a_loss_has_the_same_mean(case: str) -> None:
                 branch.observe(first.round, tuple(losses[first.item].tolist()))
                 chance += second.q
                 totals = branch.question.totals
-                mean += second.q * forecast.signals(totals, losses[second.item]).value
+                mean += second.q * forecast.signals(totals, losses[second.item]).low
                 cut_between += branch.question.partition is not made_in
             if nexts:
                 assert chance == pytest.approx(1.0, abs=EXACT)
@@ -274,6 +276,74 @@ def test_the_choice_of_when_to_judge_what_is_seen_gains_nothing_against_a_best_s
     assert (gone >= lost(session, losses) - EXACT).all()
     stake = most(begun(candidates, 1e-9), losses, (), open_, lambda end: end.question.race.stake)
     assert (stake[best] <= 1e-9 * (1.0 + 1e-9)).all()
+
+
+def possible(candidates: Candidates, item: int) -> Iterator[tuple[float, ...]]:
+    """Every vector of losses of 0 and 1 that systems with these answers to an item may have."""
+    given = range(candidates.count)
+    answers = given if candidates.answer is None else candidates.answer[item].tolist()
+    kinds = sorted(set(answers))
+    for losses in itertools.product((0.0, 1.0), repeat=len(kinds)):
+        yield tuple(losses[kinds.index(answer)] for answer in answers)
+
+
+def assert_no_less(before: Race, race: Race, losses: Floats) -> None:
+    """Who was out by bets in a race before is out by them in this one, or as early.
+
+    Whoever else was out is worse than another.
+    """
+    risk = losses.mean(axis=0)
+    for system in np.flatnonzero(before.out_at > 0):
+        if before.stake[system] >= 1.0:
+            as_early = 0 < race.out_at[system] <= before.out_at[system]
+            assert race.stake[system] >= 1.0 or as_early
+        else:
+            assert risk[system] > risk.min() + EXACT
+
+
+def left_open(
+    session: Session[Best], losses: Floats, open_: tuple[int, ...] = ()
+) -> Iterator[tuple[Session[Best], tuple[int, ...]]]:
+    """The session after every sequence of draws, each judged at once or left open, at most two."""
+    yield session, open_
+    for draw in coming(session):
+        branch = copied(session)
+        branch.apply(draw)
+        if len(open_) < 2:
+            yield from left_open(copied(branch), losses, (*open_, draw.round))
+        branch.observe(draw.round, tuple(losses[draw.item].tolist()))
+        yield from left_open(branch, losses, open_)
+
+
+@pytest.mark.parametrize(
+    "case",
+    by_day(
+        2,
+        [
+            "two, one ahead",
+            "three, graded",
+            "three, answers not given",
+            "three, one ahead",
+            "three, two tied at the top",
+        ],
+    ),
+)
+def test_who_is_out_with_open_draws_at_their_worst_is_out_whatever_they_come_to(case: str) -> None:
+    candidates, losses = CASES[case]
+    out = 0
+    for session, open_ in left_open(begun(candidates, 0.9), losses):
+        found = provisional(session)
+        if found is None or found.race.standing.size == session.question.race.standing.size:
+            continue
+        out += 1
+        items = [session.item(round_) for round_ in open_]
+        for said in itertools.product(*(possible(candidates, item) for item in items)):
+            branch, completed = copied(session), losses.copy()
+            completed[items] = said
+            for round_, vector in zip(open_, said, strict=True):
+                branch.observe(round_, vector)
+            assert_no_less(found.race, branch.question.race, completed)
+    assert out
 
 
 def test_the_pool_is_cut_anew_for_those_who_stand() -> None:

@@ -63,7 +63,7 @@ def test_the_mean_signal_of_a_sealed_pool_is_the_mean_difference(*, surrogates: 
         for draw in coming(session):
             assert draw.item not in {2, 4}
             chance += draw.q
-            mean += draw.q * signals(session, draw, unit).value
+            mean += draw.q * signals(session, draw, unit).low
         expected = session.question.partition.contrasts.pairs.half(unit).mean(axis=0)
         assert chance == pytest.approx(1.0, abs=1e-12)
         assert mean == pytest.approx(expected, abs=1e-12)

@@ -7,6 +7,7 @@ with the forecast and the bets that were fixed when it was drawn.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -31,12 +32,13 @@ from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.sampling.proposals import StratifiedProposal, shares_adapt
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
-from celeus.core.session.best.contrasts import Forecast, Totals
+from celeus.core.session.best.contrasts import Forecast, Signals, Totals
 from celeus.core.session.best.partition import Partition, focus_of
 from celeus.core.session.best.race import Bets, Race, strongest
 from celeus.core.session.outcome import Judgement, Losses, losses_by_system
 from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
 from celeus.core.session.question import JointQuestion, View
+from celeus.core.session.rounds import Rounds
 
 LABELS_AT_ONCE = 1024
 COMPARED_IN_A_BET = 50
@@ -220,19 +222,38 @@ class Best(JointQuestion):
 
     def fold(self, losses: Losses) -> None:
         """Fold the oldest draw that is out, with its losses."""
-        pause()
-        unit = self._unit(losses)
-        item, forecast, bets = self._out.popleft()
-        signals = forecast.signals(self.totals, unit)
-        self.race.settle(bets, signals)
-        self._record(item, unit)
-        self.totals.record(forecast, signals.value)
-        contrasts = self.partition.contrasts
-        self.race.narrow(contrasts.pairs, *contrasts.limits(self.totals))
+        forecast = self._out[0].forecast
+        self.totals.record(forecast, self._fold_bets(self._unit(losses)).low)
         standing = self.race.standing
         if 1 < standing.size < self._in_partition:
             self._partitions += 1
             self.partition = self._partition(standing)
+
+    def copied(self) -> "Best":
+        """A copy to ``settle``; the question may go on meanwhile."""
+        parts = self.plan, self.candidates, self.partition.strata, self.partition.proposal
+        memo: dict[int, object] = {id(part): part for part in (*parts, *self._out)}
+        return deepcopy(self, memo | {id(self._losses): self._losses[:]})
+
+    def settle(self, rounds: Rounds) -> None:
+        """Fold all that is drawn, draws that nobody has judged at their worst."""
+        for place in range(len(rounds)):
+            judged = rounds.is_judged(place)
+            self._fold_bets(self._unit(rounds.losses(place)) if judged else None)
+
+    def _fold_bets(self, losses: Floats | None) -> Signals:
+        """Settle the bets on the oldest draw that is out; None counts it at its worst."""
+        pause()
+        item, forecast, bets = self._out.popleft()
+        signals = forecast.signals(self.totals, losses)
+        self.race.settle(bets, signals)
+        if losses is None:
+            self.totals.at_worst[forecast.pairs.place[forecast.differ]] += 1.0
+        else:
+            self._record(item, losses)
+        contrasts = self.partition.contrasts
+        self.race.narrow(contrasts.pairs, *contrasts.limits(self.totals))
+        return signals
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
         """Return the reason to stop under ``rule``, or None to go on."""

@@ -8,7 +8,7 @@ differ has an e that is not 0: in stratum k, c_k such items have been judged, re
     m_k    (16 g + sum of e in k) / (16 + c_k)                         surrogate of e
     f      (3 + sum of (e - m)^2) / (3 + sum of (1/4 - m^2))
     v_k    (40 f (1/4 - m_k^2) + sum of (e - m)^2 in k) / (40 + c_k)
-    P      (sum of e seen + sum of rem_k m_k) / N
+    P      (sum of e seen + sum of rem_k m_k) / N,  e of a draw counted at its worst -1/2 or 1/2
     w      sum of rem_k max(v_k, 0.001) / (N^2 q_k)
     S      P + (e - m_k) / (N q) where the two answers differ, else P
 
@@ -40,9 +40,14 @@ CERTAIN = 1e-15
 
 
 class Signals(NamedTuple):
-    """The signals of a round by pair, and the ends of their ranges; shape [pairs]."""
+    """The signals of a round by pair, and the ends of their ranges; shape [pairs].
 
-    value: Floats
+    ``low`` and ``high`` are the least and the largest that they may be: the same, unless this round
+    or one before it is counted at its worst.
+    """
+
+    low: Floats
+    high: Floats
     lower: Floats
     upper: Floats
 
@@ -69,31 +74,42 @@ class Forecast(NamedTuple):
     mean: Floats
     reach: float
 
-    def signals(self, totals: "Totals", losses: Floats) -> Signals:
+    def signals(self, totals: "Totals", losses: Floats | None) -> Signals:
         """The signals, given the losses of the k systems, once all rounds before are folded.
 
-        Raises RangeLeft unless every one lies in its range, up to rounding.
+        Without losses they are those of the worst ones, for each direction of a pair. Raises
+        RangeLeft unless every one lies in its range, up to rounding.
         """
-        plug_in = totals.plug_in(self.pairs.place, self.rest)
-        residual = (self.pairs.half(losses) - self.mean) / self.reach
-        value = plug_in + np.where(self.differ, residual, 0.0)
-        lower, upper = plug_in + self.least, plug_in + self.most
-        slack = 1e-9 * (1.0 + np.abs(value) + upper - lower)
-        outside = (value < lower - slack) | (value > upper + slack)
+        worst = MOST * totals.at_worst[self.pairs.place]
+        plug_in = [totals.plug_in(self.pairs.place, self.rest + end) for end in (-worst, worst)]
+        if losses is None:
+            residuals = [(end - self.mean) / self.reach for end in (-MOST, MOST)]
+        else:
+            residuals = [(self.pairs.half(losses) - self.mean) / self.reach] * 2
+        low, high = (
+            part + np.where(self.differ, residual, 0.0)
+            for part, residual in zip(plug_in, residuals, strict=True)
+        )
+        lower, upper = plug_in[0] + self.least, plug_in[1] + self.most
+        slack = 1e-9 * (1.0 + np.abs(low) + upper - lower)
+        outside = (low < lower - slack) | (high > upper + slack)
         for pair in np.flatnonzero(outside):
-            check(float(value[pair]), Range(float(lower[pair]), float(upper[pair])))
-        return Signals(value, lower, upper)
+            for end in (low, high):
+                check(float(end[pair]), Range(float(lower[pair]), float(upper[pair])))
+        return Signals(low, high, lower, upper)
 
 
 @dataclass(slots=True)
 class Totals:
     """Sums over the folded labels, of all pairs of k systems: shape [pairs of k].
 
-    ``observed`` sums e, the others are those of ``betting.moments``.
+    ``observed`` sums e, and ``at_worst`` counts the items counted at their worst instead; the
+    others are those of ``betting.moments``.
     """
 
     items: int
     observed: Floats
+    at_worst: Floats
     weighted: Floats
     precision: Floats
     deviation: Floats
@@ -102,7 +118,7 @@ class Totals:
     @classmethod
     def of(cls, items: int, pairs: int) -> Self:
         """Before the first label."""
-        return cls(items, *np.zeros((5, pairs)))
+        return cls(items, *np.zeros((6, pairs)))
 
     def plug_in(self, place: Indices, rest: Floats) -> Floats:
         """P of some pairs, with what is expected of the other items in the sum."""

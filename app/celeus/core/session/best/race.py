@@ -82,7 +82,8 @@ class Race:
         """Settle the bets, given the signals of all pairs of the forecast."""
         self.rounds += 1
         size = bet(self._stake[:, bets.system], bets.scale, None)
-        gain = size * bets.sign * signals.value[bets.row]
+        signal = np.where(bets.sign > 0.0, signals.low[bets.row], -signals.high[bets.row])
+        gain = size * signal
         if gain.size and gain.min() <= -1.0:
             message = f"a signal below its range took a whole stake in round {self.rounds}"
             raise WealthLost(message)

@@ -23,7 +23,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from celeus.core.betting.bets import (
     LARGEST_BET,
@@ -51,6 +50,7 @@ from celeus.core.pools.table_pool import Mask, Table
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.table.table_cells import Cells, TableAtDraw
 from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.special import normal_quantile
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -236,7 +236,7 @@ class RatioClaim(ClaimState):
         self._grid, self._step = _candidates(plan)
         half = None if plan.precision is None else plan.precision / 2.0
         self._halves = np.array(half_widths(half))[:, None]
-        self._z = float(ndtri(1.0 - plan.alpha / 2.0))
+        self._z = normal_quantile(1.0 - plan.alpha / 2.0)
         shape = self._grid.size, plan.alpha, self._halves.size
         self._sides = RatioSide(*shape), RatioSide(*shape)
         self._open: deque[RatioRound] = deque()

@@ -274,10 +274,20 @@ class Table(JointQuestion):
         """The question as it is if nobody judges the draws that are out."""
         if not self._out:
             return self
-        settled, nobody = deepcopy(self), (None,) * self.plan.width
-        for place in range(self.folded, len(rounds)):
-            settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
+        settled = self.copied()
+        settled.settle(rounds[self.folded :])
         return settled
+
+    def copied(self) -> "Table":
+        """A copy to ``settle``; the question may go on meanwhile."""
+        shared = self.plan, self.table, self.cells, self.proposal
+        return deepcopy(self, {id(part): part for part in shared})
+
+    def settle(self, rounds: Rounds) -> None:
+        """Fold all that is drawn, draws that nobody has judged as if nobody could."""
+        nobody = (None,) * self.plan.width
+        for place in range(len(rounds)):
+            self.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
 
     def decisions(self, place: int) -> Decisions:
         """The answers of a claim that its account speaks for, each with the session's round.

@@ -41,16 +41,17 @@ export function ready(page = document) {
 }
 
 /**
- * Change an element to what it is on the page at this address.
+ * Change elements to what they are on the page at this address.
  *
- * @param {string} id
+ * @param {string | string[]} ids
  * @param {string} path
  * @param {{ wait?: number, settle?: Settle | null, body?: unknown, signal?: AbortSignal }} [options]
  */
-export async function swap(id, path, { wait, settle, body, signal } = {}) {
+export async function swap(ids, path, { wait, settle, body, signal } = {}) {
   const options = { retry: 0, raw: true, wait, signal };
   const answer = await api(body === undefined ? "GET" : "POST", path, body, options);
-  show(id, await answer.text(), settle);
+  const text = await answer.text();
+  for (const id of [ids].flat()) show(id, text, settle);
 }
 
 /**

@@ -2,49 +2,43 @@
 
 import { api, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
-import { count, counted, sure } from "./format.js";
-import { fit, makesTable, offer, tableAsked } from "./newsession/claims.js";
+import { sure } from "./format.js";
 import {
   blame,
+  bodyOf,
   clear,
-  fieldValue,
   goToWrong,
+  isShown,
   keyring,
   numberIn,
-  optionalNumber,
   picked,
   placeOf,
+  shownFields,
   text,
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
 import { swap } from "./live.js";
-import { Instructions } from "./newsession/judging.js";
+import { previewInstructions } from "./newsession/judging.js";
 import { listen, PACES, planned, point, Shown } from "./newsession/planner.js";
-import { drawable, hasSurrogate, PoolList, severalOf, strategiesOf } from "./newsession/pools.js";
+import { PoolList } from "./newsession/pools.js";
 import { watch } from "./silence.js";
 
 const RUNS = 20;
 /** Seconds a label, of all judges together: whoever is faster is a program. */
 const PROGRAMS_BELOW = 1;
 const BOTH = ["sharp", "uniform"];
-const AFFECTS_PLAN = [
-  "alpha",
-  "side",
-  "threshold",
-  "policy",
-  "strategy",
-  "budget",
-  "risk",
-  "margin",
-  "question_metric",
-  "question_of",
-];
+/** What the server shows anew where another pool is chosen. */
+const OF_POOL = ["claim", "strategy-field", "risk-field"];
+const CLAIM = ["claim", "runs"];
+/** What is said at the opening, and changes no plan. */
+const OPENING = ["name", "instructions", "fixed", "lease_seconds"];
 
 /**
  * @type {{
- *   pool: Pool | null,
+ *   pool: string | null,
  *   ask: import("./newsession/file.js").Ask | null,
+ *   asking: AbortController | null,
  *   planning: AbortController | null,
  *   shown: string | null,
  *   view: Shown | null,
@@ -53,13 +47,14 @@ const AFFECTS_PLAN = [
  *   recent: Plan["pace"],
  * }}
  *
- * `ask` asks for plans where the pool is what a file would be, and not made yet.
+ * `pool` is an id; `ask` asks for plans where the pool is what a file would be, and not made yet.
  * `view` is the plan that is shown, `shown` the settings that it is for; `reason` says why the
  * precision was suggested, and `precise` that somebody has chosen one.
  */
 const state = {
   pool: null,
   ask: null,
+  asking: null,
   planning: null,
   shown: null,
   view: null,
@@ -69,8 +64,7 @@ const state = {
 };
 const keyOf = keyring();
 
-const instructions = new Instructions();
-const list = new PoolList((pool) => choose(pool));
+const list = new PoolList((id) => choose(id));
 new PoolFile({
   looked: consider,
   unlooked: () => {
@@ -78,7 +72,7 @@ new PoolFile({
   },
   made: (pool) => {
     list.again();
-    choose(pool, state.ask !== null);
+    choose(pool.id, state.ask !== null);
   },
 });
 
@@ -88,130 +82,80 @@ new PoolFile({
  * @param {Pool} pool
  * @param {import("./newsession/file.js").Ask} ask
  */
-function consider(pool, ask) {
-  state.pool = pool;
+async function consider(pool, ask) {
+  state.pool = pool.id;
   state.ask = ask;
   byId("open-help").textContent = "First create the pool.";
-  suit(pool);
-  plan();
+  if (await suit(OF_POOL, "/sessions/new/claim", pool)) plan();
 }
 
 /**
- * @param {Pool} pool
+ * @param {string} id
  * @param {boolean} considered whether it is what the file that was planned for would be
  */
-function choose(pool, considered = false) {
-  state.pool = pool;
+async function choose(id, considered = false) {
+  state.pool = id;
   state.ask = null;
+  const parts = considered ? ["chosen"] : ["chosen", ...OF_POOL];
+  if (await suit(parts, `/sessions/new?pool=${id}`)) chosen(considered);
+}
+
+/**
+ * Show what suits a pool; false where that fails, or another pool is meant by now.
+ *
+ * @param {string[]} parts
+ * @param {string} path
+ * @param {Pool} [body]
+ */
+async function suit(parts, path, body) {
+  state.asking?.abort();
+  const { signal } = (state.asking = new AbortController());
+  try {
+    await swap(parts, path, { body, signal });
+  } catch (error) {
+    if (!signal.aborted) tell(error, byId("plan-problem"));
+  }
+  return !signal.aborted;
+}
+
+/** Go on with the pool that the page shows as chosen. */
+function chosen(considered = false) {
   byId("choosing").hidden = true;
-  byId("chosen").hidden = false;
-  byId("chosen-name").textContent = pool.name;
-  swap("chosen", `/sessions/new?pool=${pool.id}`)
-    .catch(() => {})
-    .finally(() => {
-      // Somebody may choose another one meanwhile
-      byId("chosen").hidden = !byId("choosing").hidden;
-    });
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
-  instructions.of(pool);
-  if (!considered) suit(pool);
-  announce(`Pool ${pool.name} chosen`);
+  previewInstructions();
+  announce(`Pool ${byId("chosen-name").textContent} chosen`);
   byId("other-pool").focus();
   // The plan of the file is that of its pool
   if (!considered || !isPlanned()) plan();
 }
 
-/**
- * Ask what can be asked of a pool.
- *
- * @param {Pool} pool
- */
-function suit(pool) {
-  fillStrategies(pool);
-  offer(pool);
-  askFor(pool);
-  byId("risk-name").textContent = isCompared(pool) ? "Expected difference" : "Expected mean loss";
-  byId("risk", HTMLInputElement).placeholder = hasSurrogate(pool)
-    ? "As the surrogate predicts"
-    : isCompared(pool)
-      ? "None"
-      : "The middle of the scale";
+/** Whether the session makes several claims. */
+function isTable() {
+  return makes() === "metrics" || document.querySelector("[name=groups]:checked") !== null;
 }
 
-/**
- * Ask what can be asked of this pool: a verdict on two systems, an audit of what is known.
- *
- * @param {Pool} pool
- */
-function askFor(pool) {
-  const several = severalOf(pool);
-  showParts(pool);
-  byId("best").hidden = several === null;
-  byId("best-words").textContent =
-    several === null
-      ? ""
-      : `Which of these ${several.length} systems is the best: ${several.join(", ")}. The session ends when one is left, or when the others cannot be told from it.`;
-  const { a, b } = pool.systems && "a" in pool.systems ? pool.systems : { a: "A", b: "B" };
-  const compared = isCompared(pool);
-  byId("deciding").hidden = !compared;
-  byId("decide-words").textContent =
-    `${a} at least as good as ${b}, ${b} at least as good as ${a}, or the two equivalent: whichever is certain first. This does not weaken the guarantee.`;
-  byId("target-name").textContent = compared
-    ? `The difference, ${a} less ${b}, on`
-    : `The ${pool.score?.name ?? "metrics"} of`;
-  const known = pool.known?.items ?? 0;
-  byId("audit", HTMLInputElement).checked = false;
-  byId("audit-words").textContent =
-    `Of ${counted(pool.items, "item")}, ${count(known)} are known (${Object.keys(pool.known?.reasons ?? {}).join(", ")}) and never asked for. An audit asks for them like for all others.`;
-}
-
-/**
- * Show what is asked of one claim, of several systems, or of a table of claims.
- *
- * @param {Pool} pool
- */
-function showParts(pool) {
-  const table = makesTable(pool);
-  for (const part of document.querySelectorAll("[data-risk]"))
-    part.toggleAttribute(
-      "hidden",
-      severalOf(pool) !== null || (table && part.hasAttribute("data-one")),
-    );
-  fit(pool);
-  byId("precision-field").hidden = severalOf(pool) !== null || pool.metrics !== null;
-  const known = pool.known?.items ?? 0;
-  byId("audit-choice").hidden = known === 0 || severalOf(pool) !== null || table;
-  byId("strategy-field").hidden = strategiesOf(pool).length === 0 || table;
-  byId("risk-field").hidden = pool.metrics !== null;
-}
-
-/** @param {Pool} pool */
-function isCompared(pool) {
-  return pool.loss?.kind === "difference";
+function makes() {
+  return byId("claim").dataset.makes;
 }
 
 /** Whether the session shall stop with a verdict. */
 function decides() {
-  return !byId("deciding").hidden && byId("decide", HTMLInputElement).checked;
+  return document.querySelector("#decide:checked") !== null;
 }
 
-/** @param {Pool} pool */
-function fillStrategies(pool) {
-  const able = strategiesOf(pool);
-  byId("strategy-field").hidden = able.length === 0;
-  const own = pool.columns.some((column) => column.startsWith("surrogate."));
-  const { options } = byId("strategy", HTMLSelectElement);
-  for (const option of options)
-    option.hidden = option.disabled = option.value === "" ? !own : !able.includes(option.value);
-  const first = [...options].find((option) => !option.disabled);
-  if (first !== undefined) first.selected = true;
+/** What the plan is shown for. */
+function wantedOf(/** @type {string} */ policy) {
+  const { items, audited } = byId("claim").dataset;
+  const drawn = Number(document.querySelector("#audit:checked") === null ? items : audited);
+  return { policy, items: drawn, compared: makes() === "difference" };
 }
 
 /** Forget the plan and what it was for. */
 function unplan() {
   state.pool = state.ask = null;
+  state.asking?.abort();
   state.planning?.abort();
   byId("open-help").textContent = "First choose what to evaluate.";
   byId("plan-result").hidden = true;
@@ -222,7 +166,8 @@ function unplan() {
 }
 
 function chooseAgain() {
-  instructions.of(null);
+  byId("chosen").dataset.instructions = "";
+  previewInstructions();
   byId("chosen").hidden = true;
   byId("choosing").hidden = false;
   byId("open", HTMLButtonElement).disabled = true;
@@ -231,62 +176,37 @@ function chooseAgain() {
 }
 
 /* What is asked for; a field that cannot be read is told by its name. */
-function claim() {
-  if (state.pool !== null && severalOf(state.pool) !== null) return search();
-  if (state.pool !== null && makesTable(state.pool)) return tableAsked(state.pool);
-  const side = text("side");
-  const questions = side === "" ? [] : [{ side, threshold: numberIn("threshold") }];
-  /** @type {Record<string, unknown>} */
-  const asked = {
-    target: picked("target"),
-    alpha: numberIn("alpha"),
-    precision:
-      questions.length > 0 || decides() ? optionalNumber("precision") : numberIn("precision"),
-    questions,
-  };
-  if (decides()) asked.decide = { margin: numberIn("margin") };
-  if (byId("audit", HTMLInputElement).checked) asked.audit = true;
-  const budget = optionalNumber("budget", { whole: true });
-  if (budget !== null) asked.budget = budget;
-  const strategy = byId("strategy-field").hidden ? "" : fieldValue("strategy");
-  if (strategy !== "") asked.strategy = strategy;
-  return asked;
-}
-
-/** What is asked of several systems. */
-function search() {
-  /** @type {Record<string, unknown>} */
-  const asked = { best: true, alpha: numberIn("alpha") };
-  const budget = optionalNumber("budget", { whole: true });
-  if (budget !== null) asked.budget = budget;
+function claim(parts = CLAIM) {
+  const { questions: question, question_of: of, ...asked } = bodyOf(shownFields(parts));
+  const asks = question?.side !== undefined;
+  if (asks)
+    asked[of === "groups" ? "group_questions" : "questions"] = [
+      { ...question, threshold: numberIn("threshold") },
+    ];
+  if (makes() === "best") asked.best = true;
+  else if (!isTable() && !asks && !decides()) asked.precision = numberIn("precision");
   return asked;
 }
 
 /**
  * What the planner is asked: without a precision where it shall suggest one.
  *
- * @param {Pool} pool
  * @param {string} policy
  */
-function planning(pool, policy) {
+function planning(policy) {
   /** @type {Record<string, unknown>} */
-  const body = { ...claim(), runs: RUNS };
-  if (!makesTable(pool)) {
-    body.policies = [policy, ...BOTH.filter((name) => name !== policy)];
-    const { questions, decide } = body;
-    const asks = decide !== undefined || (Array.isArray(questions) && questions.length > 0);
-    if (!state.precise && !asks) delete body.precision;
-  }
-  const risk = byId("risk-field").hidden ? null : optionalNumber("risk");
-  if (risk !== null) body.risk = risk;
-  return body;
+  const body = { ...claim([...CLAIM, "risk-field"]), runs: RUNS };
+  for (const name of ["policy", ...OPENING]) delete body[name];
+  if (isTable()) return body;
+  if (!state.precise && !body.decide && !body.questions) delete body.precision;
+  return { ...body, policies: [policy, ...BOTH.filter((name) => name !== policy)] };
 }
 
 async function plan() {
   const { pool } = state;
   if (pool === null) return;
   state.planning?.abort();
-  if (severalOf(pool) !== null) {
+  if (makes() === "best") {
     byId("plan-result").hidden = byId("plan-controls").hidden = true;
     byId("plan-told").textContent =
       "How many labels the best of several systems takes is not planned here: that depends on how close they are. `celeus simulate --best` simulates it.";
@@ -298,24 +218,23 @@ async function plan() {
   fill(byId("plan-problem"));
   byId("plan-controls").hidden = false;
   const policy = text("policy");
-  const wanted = settings();
+  const asked = settings();
   try {
-    const body = planning(pool, policy);
+    const body = planning(policy);
     working(true);
-    const found = await (state.ask ?? planned(pool.id))(body, asking.signal);
+    const found = await (state.ask ?? planned(pool))(body, asking.signal);
     if (state.planning !== asking) return;
     if (found.claims === null) {
       if (!("precision" in body) && !state.precise) suggest(found);
       state.recent = found.pace;
       paced();
     }
-    const items = drawable(pool, byId("audit", HTMLInputElement).checked);
-    const view = new Shown(found, { policy, items, compared: isCompared(pool) }, asking.signal);
+    const view = new Shown(found, wantedOf(policy), asking.signal);
     view.tell(found.claims === null ? found.precision : null, pace());
     await view.shown;
     if (state.planning !== asking) return;
     state.view = view;
-    state.shown = wanted;
+    state.shown = asked;
     // Some may have been changed while it was made
     changed();
   } catch (error) {
@@ -408,23 +327,17 @@ function working(busy) {
     byId("plan-told").textContent = "Simulating sessions on this pool; this takes a few seconds.";
 }
 
+/** Return the settings that a plan is for; the curve of a single claim tells of other precisions. */
 function settings() {
-  const audited = byId("audit", HTMLInputElement).checked;
-  /** @type {NodeListOf<HTMLInputElement>} */
-  const inputs = document.querySelectorAll("#claims-asked input");
-  return JSON.stringify([
-    ...[...inputs].map((one) => (one.type === "text" ? one.value : one.checked)),
-    ...AFFECTS_PLAN.map((id) => fieldValue(id)),
-    // The curve of a single claim tells of other precisions
-    state.pool !== null && makesTable(state.pool) ? text("precision") : null,
-    picked("target"),
-    decides(),
-    audited,
-  ]);
+  const apart = isTable() ? OPENING : [...OPENING, "precision"];
+  return JSON.stringify(
+    shownFields([...CLAIM, "risk-field"])
+      .filter(({ name }) => !apart.includes(name))
+      .map(({ name, value }) => [name, value]),
+  );
 }
 
 function changed() {
-  if (state.pool !== null) showParts(state.pool);
   byId("policy-help").textContent =
     byId("policy", HTMLSelectElement).selectedOptions[0].dataset.help ?? "";
   describe();
@@ -466,7 +379,7 @@ function tell(error, elsewhere) {
   if (!(error instanceof Unusable || error instanceof Problem)) throw error;
   const place = error instanceof Unusable ? error.id : placeOf(error.field);
   const message = error instanceof Unusable ? error.message : `${error.detail}${end(error.detail)}`;
-  if (place === null || byId(place).closest("[hidden]") !== null) {
+  if (place === null || !isShown(byId(place))) {
     fill(
       elsewhere,
       el(
@@ -500,13 +413,7 @@ async function open(event) {
   byId("open", HTMLButtonElement).disabled = true;
   try {
     /** @type {Record<string, unknown>} */
-    const body = { pool_id: state.pool.id, ...claim() };
-    if (severalOf(state.pool) === null && !makesTable(state.pool)) body.policy = text("policy");
-    const lease = optionalNumber("lease_seconds", { whole: true });
-    if (lease !== null) body.lease_seconds = lease;
-    if (text("name") !== "") body.name = text("name");
-    if (instructions.given !== null) body.instructions = instructions.given;
-    if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
+    const body = { pool_id: state.pool, ...claim() };
     const labels = isPlanned() ? ((await state.view?.labels()) ?? null) : null;
     if (labels !== null) body.planned_labels = labels;
     const headers = { "Idempotency-Key": keyOf(body) };
@@ -525,20 +432,16 @@ function source() {
 }
 
 /* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
-async function begin() {
-  const wanted = new URLSearchParams(location.search).get("pool");
-  source();
-  if (wanted !== null) {
-    try {
-      const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
-      if (pool.sealed) choose(pool);
-    } catch {
-      announce("The pool in this address does not exist");
-    }
-  } else if (!list.some) {
+function begin() {
+  const { pool } = byId("chosen").dataset;
+  if (pool) {
+    state.pool = pool;
+    chosen();
+  } else if (new URLSearchParams(location.search).has("pool")) {
+    announce("The pool in this address does not exist");
+  } else if (!list.some)
     only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
-    source();
-  }
+  source();
 }
 
 for (const one of document.querySelectorAll("input[name=source]"))
@@ -557,11 +460,12 @@ byId("precision").addEventListener("input", () => {
   state.precise = true;
   state.reason = null;
 });
+byId("instructions").addEventListener("input", previewInstructions);
 byId("form").addEventListener("input", changed);
 byId("form").addEventListener("change", changed);
 changed();
 watch();
-await begin();
+begin();
 // Somebody may have chosen a file before this script was there to hear of it
 if (byId("file", HTMLInputElement).files?.length) {
   source();

@@ -70,7 +70,8 @@ let library = null;
 export function loadMaths() {
   library ??= Promise.all([
     import("../../vendor/temml/temml.min.js"),
-    styled(new URL("../../vendor/temml/Temml-Local.css", import.meta.url).href),
+    // Where this is part of a bundle it lies in another folder
+    styled(import.meta.url.replace(/\/js\/.*/, "/vendor/temml/Temml-Local.css")),
   ]).then(([{ default: temml }]) => temml);
   return library;
 }

@@ -16,8 +16,6 @@ export class Unusable extends Error {
 
 /** @type {Record<string, string>} */
 const PLACES = {
-  threshold: "threshold",
-  side: "side",
   lower: "loss-lower",
   upper: "loss-upper",
 };
@@ -54,12 +52,61 @@ export function numberIn(id, { whole = false } = {}) {
 }
 
 /**
- * The number in a field; null where it is left empty.
+ * Return whether nothing hides an element but a fold that somebody can open.
  *
- * @param {string} id
+ * @param {Element | null} element
+ * @returns {boolean}
  */
-export function optionalNumber(id, { whole = false } = {}) {
-  return text(id) === "" ? null : numberIn(id, { whole });
+export function isShown(element) {
+  if (element === null) return true;
+  return getComputedStyle(element).display !== "none" && isShown(element.parentElement);
+}
+
+/**
+ * Return the fields with a name that are shown in these elements, but for what is not chosen.
+ *
+ * @param {string[]} ids
+ * @returns {HTMLInputElement[]}
+ */
+export function shownFields(ids) {
+  const fields = ids.flatMap((id) => [
+    .../** @type {NodeListOf<HTMLInputElement>} */ (byId(id).querySelectorAll("[name]")),
+  ]);
+  return fields.filter(
+    (field) => (field.checked || !["radio", "checkbox"].includes(field.type)) && isShown(field),
+  );
+}
+
+/**
+ * Return what stands in fields as the body of a request; what is left empty is left out.
+ *
+ * A name with a dot is a member of an object; boxes with a value are members of a list.
+ *
+ * @param {HTMLInputElement[]} fields
+ */
+export function bodyOf(fields) {
+  /** @type {Record<string, any>} */
+  const body = {};
+  for (const field of fields) {
+    const value = valueOf(field);
+    const [, name, member] = /^([^.]+)\.?(.*)$/s.exec(field.name) ?? [];
+    if (value === null) continue;
+    if (member !== "") body[name] = { ...body[name], [member]: value };
+    else body[name] = Array.isArray(value) ? [...(body[name] ?? []), ...value] : value;
+  }
+  return body;
+}
+
+/**
+ * @param {HTMLInputElement} field
+ * @returns {unknown}
+ */
+function valueOf({ id, type, value, inputMode, required }) {
+  if (type === "checkbox") return value === "on" ? true : [value];
+  if (inputMode !== "" && (required || value.trim() !== ""))
+    return numberIn(id, { whole: inputMode === "numeric" });
+  if (value.trim() === "") return null;
+  return type === "textarea" ? value : value.trim();
 }
 
 /**
@@ -79,7 +126,10 @@ export function picked(name) {
  */
 export function placeOf(field, own = {}) {
   const last = (field ?? "").replace(/^.*\./s, "");
-  const id = own[last] ?? PLACES[last] ?? (/^\d+$/.test(last) ? "threshold" : last);
+  // The numbers of a list are in no name
+  const name = (field ?? "").replace(/\.\d+(?=\.|$)/g, "");
+  const named = document.querySelector(`[name="${CSS.escape(name)}"]`)?.id;
+  const id = own[last] ?? (named || PLACES[last]) ?? (/^\d+$/.test(last) ? "threshold" : last);
   return id && document.getElementById(id) ? id : null;
 }
 

@@ -1,11 +1,9 @@
 /* How judges judge: the instructions beside the items, and the levels that have names. */
 
-import { api } from "../api.js";
 import { byId, el, fill } from "../dom.js";
 import { markdown } from "../item/markdown.js";
 import { blame, fieldValue, numberIn, text, Unusable } from "./fields.js";
 
-const SETTLED_MS = 200;
 const HIGHEST_KEY = 9;
 const MOST = 20;
 const LEVELLED = new Set(["zero_one", "bounded"]);
@@ -14,46 +12,14 @@ const GOOD = { zero_one: "accuracy", bounded: "quality" };
 
 /** @typedef {{ name: string, grade: number, help: string | null }} NamedLevel */
 
-/** The instructions of the session to be opened, with those of its pool where it has none. */
-export class Instructions {
-  constructor() {
-    /** @type {string | null} */
-    this.shared = null;
-    /** @type {number | undefined} */
-    this.settling = undefined;
-    byId("instructions").addEventListener("input", () => {
-      clearTimeout(this.settling);
-      this.settling = setTimeout(() => this.show(), SETTLED_MS);
-    });
-  }
-
-  /** @param {Pool | null} pool */
-  async of(pool) {
-    this.shared = null;
-    this.show();
-    if (pool === null) return;
-    try {
-      const told = await api("GET", `/v1/pools/${pool.id}/instructions`);
-      this.shared = told.instructions;
-      this.show();
-    } catch {
-      // The session has them all the same; only their preview is missing
-    }
-  }
-
-  /** What is sent: nothing where the pool's are meant. */
-  get given() {
-    return text("instructions") === "" ? null : fieldValue("instructions");
-  }
-
-  show() {
-    const own = this.given;
-    const said = own ?? this.shared;
-    byId("instructions-look").hidden = said === null;
-    byId("instructions-whose").textContent =
-      own === null ? "As judges will see them: those of the pool" : "As judges will see them";
-    fill(byId("instructions-shown"), said === null ? null : markdown(said));
-  }
+/** Show what judges will be told: the instructions of the session, or those of its pool. */
+export function previewInstructions() {
+  const own = text("instructions") === "" ? null : fieldValue("instructions");
+  const shown = own ?? byId("chosen").dataset.instructions ?? "";
+  byId("instructions-look").hidden = shown === "";
+  byId("instructions-whose").textContent =
+    own === null ? "As judges will see them: those of the pool" : "As judges will see them";
+  fill(byId("instructions-shown"), shown === "" ? null : markdown(shown));
 }
 
 /** The rows in which levels are named; `changed` is called when one of them does. */

@@ -1,0 +1,1 @@
+"""Celeus for agents: tools of the Model Context Protocol."""

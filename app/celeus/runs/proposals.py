@@ -1,0 +1,387 @@
+"""A gate for hill climbing: however many candidates are proposed, hardly ever a worse one passes.
+
+Every candidate is tested against the incumbent by a session of its own, on draws that depend on a
+new seed. The levels of the tests, and the file that keeps what was spent of alpha, make the promise
+(docs/evidence/method.md#19-the-account-of-alpha):
+
+    the probability that ever a candidate is accepted whose mean loss on the pool is not lower than
+    that of the incumbent it replaces is at most alpha, however many are proposed
+"""
+
+import hashlib
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from celeus import seeds
+from celeus.client.fingerprint import fingerprint
+from celeus.client.label_loop import JudgedScore, finite, unboxed
+from celeus.core.canonical import canonical_json
+from celeus.core.interval import Interval
+from celeus.core.multiplicity.selection import alpha_left, proposed_level
+from celeus.core.pools.score import Better
+from celeus.core.pools.systems import Systems
+from celeus.core.session.improvement import ImprovementTest
+from celeus.errors import InvalidValue, LedgerBroken
+from celeus.runs.certify import FOLDER, Amount, score_of
+from celeus.runs.items import Row, bounded, item_rows, scale_of
+from celeus.runs.ledger_file import AppendedFile, unwritten
+from celeus.shorten import shortened
+from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
+
+FORMAT = "celeus-proposals-1"
+SHOWN_STEPS = 1000
+"""Steps of the scale to which the figures of an answer are rounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item as a candidate and the judge see it."""
+
+    id: str
+    payload: Any
+
+
+Judge = Callable[[Item, Any], object]
+"""Function from an item and an output to the loss of the output, or to its score if one is named;
+the same whenever it is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The answer to a proposal.
+
+    ``lower`` and ``upper`` hold the improvement, the incumbent's mean loss less the candidate's,
+    with probability 1 - ``level``; they are rounded outwards. ``judged`` items were drawn.
+    """
+
+    number: int
+    accepted: bool
+    lower: float
+    upper: float
+    judged: int
+    level: float
+
+    def __str__(self) -> str:
+        answer = "accepted" if self.accepted else "rejected"
+        return (
+            f"proposal {self.number} {answer}: better by {self.lower:g} to {self.upper:g},"
+            f" {self.judged} items judged"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The account after some proposals: of ``alpha`` there is ``left`` for all further ones.
+
+    ``level`` is that of the next test. An accepted proposal costs nothing.
+    """
+
+    alpha: float
+    left: float
+    level: float
+    proposals: int
+    accepted: int
+    judged: int
+
+
+class Proposals:
+    """A gate that accepts a candidate where it is better than the incumbent, which it then becomes.
+
+    ``items`` are as in `celeus.certify`; a candidate is a function from an item to its output,
+    outputs by id, or any other value, such as a prompt, that ``judge`` is given as the output of
+    every item. ``judge`` is given an item and an output and returns the loss, or what ``score``
+    names. ``margin`` is the least improvement worth finding: a candidate is rejected once it cannot
+    be better by more. ``normalisation``: where the text of an output decides its loss, equal ones
+    make no difference and need no judge, as in `celeus.compare`. ``budget`` is the most items to
+    judge for one proposal.
+
+    What was spent of alpha is kept in ``file``, by default one for these items in the folder
+    `.celeus`: called again with the same arguments, and the incumbent as it then was, the account
+    goes on. A proposal that was not brought to its end counts as rejected.
+    """
+
+    def __init__(  # noqa: PLR0913 -- what a gate is opened with, each by its name
+        self,
+        items: object,
+        judge: Judge,
+        *,
+        incumbent: object,
+        margin: Amount,
+        loss: str | tuple[float, float] = "zero_one",
+        score: tuple[str, Better] | None = None,
+        normalisation: str | None = None,
+        alpha: Amount = 0.05,
+        budget: int | None = None,
+        file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._scale = scale_of(loss)
+        ends = self._scale.lower, self._scale.upper
+        kind = (loss, None, None) if isinstance(loss, str) else bounded(loss)
+        self._systems = Systems.of(("candidate", "incumbent"), kind, normalisation)
+        named = score_of(score, self._scale, None)
+        self._scored = named is not None
+        higher = named is not None and named.better == "higher"
+        name, whole = "loss" if named is None else named.name, self._scale.kind == "zero_one"
+        self._score = JudgedScore(name, higher, whole, *ends)
+        self.alpha, self.margin = _number(alpha, "alpha"), _number(margin, "margin", ends)
+        check_asked_alpha(self.alpha)
+        check_margin(self.margin, (-self._scale.width, self._scale.width), "margin")
+        self._most = _most(budget)
+        self._judge = judge
+        self._items = _items_of(item_rows(items, self._scale))
+        self._incumbent = _Outputs(incumbent, self._items, "incumbent")
+        self._losses: dict[str, float] = {}
+        self._lock = threading.Lock()
+        settings = {"alpha": self.alpha, "margin": self.margin, "loss": self._scale.to_dict()}
+        self._account = _Account.open(file, self._items, settings, incumbent)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the file of the account for other processes."""
+        self._account.file.close()
+
+    @property
+    def incumbent(self) -> object:
+        """The candidate that was accepted last, or the first incumbent."""
+        return self._incumbent.candidate
+
+    def budget(self) -> Budget:
+        """Return what is left of alpha, and what the proposals so far have cost."""
+        account = self._account
+        return Budget(
+            self.alpha,
+            alpha_left(self.alpha, account.failed),
+            proposed_level(self.alpha, account.failed),
+            account.proposals,
+            account.accepted,
+            account.judged,
+        )
+
+    def propose(self, candidate: object) -> Proposal:
+        """Test a candidate; accepted, it is the incumbent from now on.
+
+        What ``candidate`` or ``judge`` raises comes through, and the proposal counts as rejected.
+        """
+        with self._lock:
+            outputs = _Outputs(candidate, self._items, "candidate")
+            same = np.array([self._same(outputs, item) for item in self._items])
+            level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
+            number = self._account.begin(level, candidate)
+            if same.all():
+                self._account.end(accepted=False, judged=0)
+                return Proposal(number, accepted=False, lower=0.0, upper=0.0, judged=0, level=0.0)
+            # Drawn after the candidate and its level are fixed
+            seed = seeds.new_seed()
+            test = ImprovementTest.begin(self._scale, same, level, self.margin, seed)
+            losses: dict[str, float] = {}
+            while test.outcome == "undecided" and len(losses) < self._most:
+                draw = test.draw()
+                item = self._items[draw.item]
+                losses[item.id] = self._loss(item, outputs)
+                if item.id not in self._losses:
+                    self._losses[item.id] = self._loss(item, self._incumbent)
+                test.judge(draw, losses[item.id] - self._losses[item.id])
+            accepted = test.outcome == "better"
+            self._account.end(accepted=accepted, judged=len(losses))
+            if accepted:
+                self._incumbent, self._losses = outputs, losses
+            improvement = self._shown(test.session.question.interval)
+            return Proposal(number, accepted, *improvement, len(losses), level)
+
+    def _same(self, outputs: "_Outputs", item: Item) -> bool:
+        """Return whether the incumbent is known to give the same output, with nothing run."""
+        first, second = outputs.known(item), self._incumbent.known(item)
+        if not isinstance(first, str) or not isinstance(second, str):
+            return False
+        return self._systems.same(first, second)
+
+    def _loss(self, item: Item, outputs: "_Outputs") -> float:
+        value = self._judge(item, outputs.of(item))
+        if not self._scored and isinstance(unboxed(value), bool):
+            rule = 'a number, or name what is returned, as score=("accuracy", "higher")'
+            message = f"the loss of {item.id!r} is {value}: is it right or wrong? Return {rule}"
+            raise InvalidValue(message, field="judge", rule=rule, value=bool(value))
+        return self._score.loss(value, item.id)
+
+    def _shown(self, difference: Interval) -> tuple[float, float]:
+        """Return the improvement, rounded outwards."""
+        width = self._scale.width
+        least = math.floor(-difference.upper / width * SHOWN_STEPS)
+        most = math.ceil(-difference.lower / width * SHOWN_STEPS)
+        return least * width / SHOWN_STEPS, most * width / SHOWN_STEPS
+
+
+class _Outputs:
+    """The outputs of a candidate: given by id, made by a function, or the same for every item."""
+
+    def __init__(self, candidate: object, items: Sequence[Item], field: str) -> None:
+        self.candidate = candidate
+        self._by_id: dict[str, object] | None = None
+        if isinstance(candidate, Mapping):
+            missing = next((item.id for item in items if item.id not in candidate), None)
+            if missing is not None:
+                rule = "outputs of all items by id, a function of an item, or a text"
+                message = f"the {field} has no output for {missing!r}: expected {rule}"
+                raise InvalidValue(message, field=field, rule=rule, value=missing)
+            # What the caller changes later is another candidate
+            self._by_id = {item.id: candidate[item.id] for item in items}
+
+    def known(self, item: Item) -> object:
+        """Return the output if nothing has to be run for it, else None."""
+        return None if callable(self.candidate) else self.of(item)
+
+    def of(self, item: Item) -> object:
+        """Return the output of an item."""
+        if self._by_id is not None:
+            return self._by_id[item.id]
+        return self.candidate(item) if callable(self.candidate) else self.candidate
+
+
+class _Account:
+    """The file of a gate: a header, and two lines a proposal.
+
+    The first one is on the disk before a loss is seen, so that no level comes back.
+    """
+
+    def __init__(self, file: AppendedFile) -> None:
+        self.file = file
+        self.proposals = self.accepted = self.failed = self.judged = 0
+        self._incumbent = self._candidate = ""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        items: Sequence[Item],
+        settings: Mapping[str, Any],
+        incumbent: object,
+    ) -> Self:
+        """Return the account in a file, or a new one; refuses another one's settings."""
+        digest = hashlib.sha256(canonical_json([[item.id, item.payload] for item in items]))
+        settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
+        account = cls(AppendedFile(_path(path, digest.hexdigest())))
+        try:
+            account._read(settings, incumbent)
+        except BaseException:
+            account.file.close()
+            raise
+        return account
+
+    def begin(self, level: float, candidate: object) -> int:
+        """Write down a proposal and the level that it spends; return its number."""
+        self._enter({"kind": "proposed", "level": level, "candidate": str(fingerprint(candidate))})
+        return self.proposals
+
+    def end(self, *, accepted: bool, judged: int) -> None:
+        """Write down the answer to the last proposal."""
+        self._enter({"kind": "answered", "accepted": accepted, "judged": judged})
+
+    def _enter(self, record: dict[str, Any]) -> None:
+        self.file.append([canonical_json(record)])
+        self._take(record)
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        if record["kind"] == "proposed":
+            self.proposals += 1
+            # Until it is accepted
+            self.failed += record["level"] > 0.0
+            self._candidate = record["candidate"]
+            return
+        self.judged += record["judged"]
+        if record["accepted"]:
+            self.accepted += 1
+            self.failed -= 1
+            self._incumbent = self._candidate
+
+    def _read(self, settings: Mapping[str, Any], incumbent: object) -> None:
+        """Take in the file, and check that the gate is the same; a new file gets a header."""
+        whole, data = self.file.whole_lines()
+        if not whole and data and not data.startswith(b'{"alpha"'[: len(data)]):
+            raise _foreign(self.file.path)
+        self.file.cut(len(whole))
+        if not whole:
+            header = {**settings, "incumbent": str(fingerprint(incumbent))}
+            self.file.append([canonical_json(header)])
+            return
+        try:
+            header, *records = map(json.loads, whole.splitlines())
+            self._incumbent = header["incumbent"]
+            for record in records:
+                self._take(record)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _foreign(self.file.path) from error
+        for field, value in settings.items():
+            if header.get(field) != value:
+                raise InvalidValue(
+                    f"{self.file.path} keeps the proposals to a gate with other {field}.",
+                    field=field,
+                    rule=f"{shortened(header.get(field))}, or another file: an account of its own",
+                    value=value,
+                )
+        if fingerprint(incumbent).against(self._incumbent).verdict == "changed":
+            last = "the candidate accepted last" if self.accepted else "that of the beginning"
+            raise InvalidValue(
+                f"The incumbent is not the one that {self.file.path} has.",
+                field="incumbent",
+                rule=f"{last}, to go on where the gate was",
+            )
+
+
+def _items_of(rows: Sequence[Row]) -> list[Item]:
+    if not rows:
+        raise InvalidValue("there are no items", field="items", rule="at least one item")
+    items: list[Item] = []
+    for number, row in enumerate(rows, start=1):
+        if "id" not in row or "weight" in row:
+            rule = "items with an id each, which all count the same"
+            raise InvalidValue(f"item {number} has no id, or a weight", field="items", rule=rule)
+        items.append(Item(str(row["id"]), row.get("payload")))
+    if len({item.id for item in items}) < len(items):
+        raise InvalidValue("an id is there twice", field="items", rule="every id once")
+    return items
+
+
+def _path(path: str | os.PathLike[str] | None, digest: str) -> Path:
+    if path is not None:
+        return Path(path)
+    try:
+        FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritten(FOLDER, error) from error
+    return FOLDER / f"{digest[:16]}.proposals.jsonl"
+
+
+def _foreign(path: Path) -> LedgerBroken:
+    return LedgerBroken(
+        f"{path} is no file of proposals, or was changed; nothing was written to it.",
+        field="file",
+        rule="a new file, or one as it was written",
+        value=str(path),
+    )
+
+
+def _number(value: object, name: str, scale: tuple[float, float] = SHARES[0]) -> float:
+    return number_on(scale, value, name) if isinstance(value, str) else finite(value, name, name)
+
+
+def _most(budget: int | None) -> float:
+    if budget is None:
+        return math.inf
+    number = finite(budget, "budget", "budget")
+    if not (number.is_integer() and number >= 1.0):
+        rule = "a whole number of at least 1, or left out"
+        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=budget)
+    return number

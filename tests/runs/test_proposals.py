@@ -1,0 +1,179 @@
+"""`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import celeus
+from celeus import seeds
+from celeus.errors import Busy, LedgerBroken
+from celeus.runs.ledger_file import AppendedFile
+from celeus.runs.proposals import Item, Proposals
+
+ITEMS: list[dict[str, Any]] = [{"id": f"q{number}", "payload": number} for number in range(120)]
+ALPHA = 0.05
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to work in, and a seed for every session."""
+    monkeypatch.chdir(tmp_path)
+    count = iter(range(1000))
+    monkeypatch.setattr(seeds, "new_seed", lambda: next(count).to_bytes(32, "big"))
+    return tmp_path
+
+
+def wrong_below(share: int) -> dict[str, str]:
+    """Outputs of which so many in a hundred are wrong, among the first items of every ten."""
+    return {
+        str(item["id"]): "wrong" if item["payload"] % 10 < share // 10 else "right"
+        for item in ITEMS
+    }
+
+
+def judge(item: Item, output: object) -> float:
+    assert item.id == f"q{item.payload}"
+    return float(output == "wrong")
+
+
+def gate(incumbent: object = None, **settings: Any) -> Proposals:  # noqa: ANN401
+    start = wrong_below(50) if incumbent is None else incumbent
+    return celeus.Proposals(ITEMS, judge, incumbent=start, margin=0.1, **settings)
+
+
+def test_a_better_candidate_is_accepted_at_no_cost_and_is_the_next_incumbent() -> None:
+    with gate() as climb:
+        first = climb.propose(wrong_below(20))
+        assert first.accepted
+        assert 0.0 <= first.lower <= 0.3 <= first.upper
+        assert first.level == pytest.approx(ALPHA / 2)
+        assert climb.incumbent == wrong_below(20)
+        left = climb.budget()
+        assert (left.left, left.level, left.proposals, left.accepted) == (ALPHA, ALPHA / 2, 1, 1)
+        assert left.judged == first.judged
+
+
+def test_a_worse_candidate_is_rejected_early_and_the_next_has_a_smaller_level() -> None:
+    with gate() as climb:
+        worse = climb.propose(wrong_below(80))
+        assert not worse.accepted
+        assert worse.lower < -0.3 < worse.upper
+        assert worse.judged < 60
+        assert climb.propose(wrong_below(60)).level == pytest.approx(ALPHA / 6)
+        assert climb.budget().left == pytest.approx(ALPHA / 3)
+        assert climb.incumbent == wrong_below(50)
+        assert str(worse).startswith("proposal 1 rejected: better by -")
+
+
+def test_only_rounded_figures_are_shown() -> None:
+    with gate() as climb:
+        shown = climb.propose(wrong_below(80))
+        assert all(
+            round(1000 * end) == pytest.approx(1000 * end) for end in (shown.lower, shown.upper)
+        )
+
+
+def test_the_account_goes_on_after_a_restart_with_the_incumbent_accepted_last() -> None:
+    with gate() as climb:
+        climb.propose(wrong_below(80))
+        climb.propose(wrong_below(20))
+        before = climb.budget()
+    with pytest.raises(celeus.Refusal, match="The incumbent is not the one") as refused:
+        gate()
+    assert refused.value.rule == "the candidate accepted last, to go on where the gate was"
+    with gate(wrong_below(20)) as climb:
+        assert climb.budget() == before
+
+
+@pytest.mark.parametrize(
+    ("field", "settings"), [("alpha", {"alpha": 0.1}), ("loss", {"loss": (0, 2)})]
+)
+def test_other_settings_are_no_way_to_a_new_account(field: str, settings: dict[str, Any]) -> None:
+    gate().close()
+    with pytest.raises(celeus.Refusal, match=f"a gate with other {field}"):
+        gate(**settings)
+
+
+def test_a_proposal_that_was_not_brought_to_its_end_is_spent(folder: Path) -> None:
+    def broken(*_: object) -> float:
+        raise ConnectionError
+
+    climb = celeus.Proposals(ITEMS, broken, incumbent=wrong_below(50), margin=0.1)
+    with climb, pytest.raises(ConnectionError):
+        climb.propose(wrong_below(20))
+    (file,) = (folder / ".celeus").iterdir()
+    with file.open("ab") as cut_off:
+        cut_off.write(b'{"kind": "ans')
+    with gate() as climb:
+        assert climb.budget().left == pytest.approx(ALPHA / 2)
+        assert climb.propose(wrong_below(20)).accepted
+    assert all(json.loads(line) for line in file.read_bytes().splitlines())
+
+
+def test_one_process_at_a_time_has_the_account(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    gate(file=path).close()
+    path.write_bytes(b"a page of text\n")
+    with pytest.raises(LedgerBroken, match="no file of proposals"):
+        gate(file=path)
+    assert path.read_bytes() == b"a page of text\n"
+    assert issubclass(Busy, celeus.Refusal)
+    assert AppendedFile(path).path == path
+
+
+def test_equal_outputs_that_decide_their_loss_are_never_judged() -> None:
+    judged: list[str] = []
+
+    def watched(item: Item, output: object) -> float:
+        judged.append(item.id)
+        return judge(item, output)
+
+    with celeus.Proposals(
+        ITEMS, watched, incumbent=wrong_below(50), margin=0.1, normalisation="exact"
+    ) as climb:
+        assert climb.propose(wrong_below(50)).judged == 0
+        assert climb.budget().level == ALPHA / 2
+        climb.propose(wrong_below(20))
+    assert judged
+    assert {int(name[1:]) % 10 for name in judged} <= {2, 3, 4}
+
+
+def test_functions_and_texts_are_candidates_and_the_incumbent_is_judged_once_an_item() -> None:
+    judged: list[tuple[str, object]] = []
+
+    def scored(item: Item, prompt: object) -> float:
+        judged.append((item.id, prompt))
+        return float(item.payload % 10 < {"terse": 3, "kind": 9}.get(str(prompt), 5))
+
+    settings: dict[str, Any] = {"margin": "5pt", "score": ("accuracy", "higher"), "budget": 40}
+    with celeus.Proposals(ITEMS, scored, incumbent="plain", **settings) as climb:
+        assert not climb.propose("terse").accepted
+        assert climb.propose(lambda _: "kind").accepted
+        assert callable(climb.incumbent)
+    assert len(set(judged)) == len(judged)
+    assert climb.budget().judged <= 80
+
+
+@pytest.mark.parametrize(
+    ("candidate", "what"),
+    [({"q0": "right"}, "no output for 'q1'"), (lambda _: None, "is it right or wrong")],
+)
+def test_a_candidate_without_outputs_and_a_bool_are_refused(candidate: object, what: str) -> None:
+    def doubtful(_: Item, output: object) -> object:
+        return True if output is None else 0.0
+
+    climb = celeus.Proposals(ITEMS, doubtful, incumbent="x", margin=0.1)
+    with climb, pytest.raises(celeus.Refusal, match=what):
+        climb.propose(candidate)
+
+
+def test_items_that_count_differently_or_twice_are_refused() -> None:
+    for rows, what in (
+        ([{"id": "a", "payload": 1, "weight": 2.0}], "a weight"),
+        ([{"id": "a", "payload": 1}] * 2, "twice"),
+        ([{"id": "a", "payload": 1}, {"payload": 1}], "no id"),
+    ):
+        with pytest.raises(celeus.Refusal, match=what):
+            celeus.Proposals(rows, judge, incumbent="x", margin=0.1)
