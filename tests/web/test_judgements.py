@@ -8,8 +8,7 @@ import pytest
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.named_levels import Level
-from celeus.core.pools.score import Score
+from celeus.core.pools.score import Level, Score
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.errors import InvalidValue
 from celeus.operations.sessions.labelling.task import Task

@@ -1,5 +1,8 @@
 """The same pool judged under other policies, by the core alone: seconds, and no second server."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from celeus.core.plans.plan import Claim
@@ -8,8 +11,38 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import from_probabilities, scores
 from celeus.demo.digits import Digits
-from celeus.demo.outcome import Point, SessionEnd
 from celeus.simulation.sessions import Truth, simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The interval after a label was folded in."""
+
+    round: int
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """One session's end and its course.
+
+    `labels` counts all that judges gave; at the `sufficed`-th the session had reached its
+    precision, and the others were already with judges.
+    """
+
+    policy: str
+    labels: int
+    sufficed: int
+    lower: float
+    upper: float
+    estimate: float
+    course: Sequence[Point]
+
+    def always_held(self, risk: float) -> bool:
+        """Return whether the interval held the risk after every label, not only after the last."""
+        return all(point.lower <= risk <= point.upper for point in self.course)
 
 
 def truth_of(digits: Digits) -> Truth:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from celeus.demo.outcome import Point
+from celeus.demo.comparison import Point
 
 _DOTS_PER_INCH = 150
 

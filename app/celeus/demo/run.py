@@ -11,10 +11,9 @@ from rich.text import Text
 
 from celeus.client.asynchronous import AsyncClient
 from celeus.core.plans.plan import Claim
-from celeus.demo.comparison import simulated, truth_of
+from celeus.demo.comparison import Point, SessionEnd, simulated, truth_of
 from celeus.demo.digits import TRAINING_IMAGES, Digits, digits
 from celeus.demo.figure import Course, Setting, draw
-from celeus.demo.outcome import Point, SessionEnd
 from celeus.demo.screen import Session, count, percent, watch
 from celeus.demo.server import Server, running_server
 from celeus.errors import InvalidValue

@@ -21,7 +21,7 @@ from tests.servers import data_folder, put_cluster
 _SERVE = """
 import sys, time
 from pathlib import Path
-from celeus.store.embedded import supervisor
+from celeus.store.embedded import server
 from celeus.store.embedded.server import postgres
 exec(sys.argv[2])
 with postgres(Path(sys.argv[1]), durable=False, keep="keep" in sys.argv) as url:
@@ -207,7 +207,7 @@ def test_a_server_that_ends_by_itself_is_started_again(folder: Path) -> None:
 
 def test_a_process_whose_server_cannot_be_started_again_ends_and_says_why(bare: Path) -> None:
     folder = put_cluster(bare)
-    process = _serve(folder, "supervisor._RESTART_SECONDS = 0.0", keep=True)
+    process = _serve(folder, "server._RESTART_SECONDS = 0.0", keep=True)
     running = server.pid(folder)
     assert running is not None
     (folder / "postgres" / "global" / "pg_control").unlink()

@@ -9,8 +9,17 @@ from celeus.api.wire.records import FromRecord
 from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
-from celeus.core.pools.named_levels import LONGEST_HELP, LONGEST_LEVEL, MOST_LEVELS, Level
-from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
+from celeus.core.pools.score import (
+    LONGEST_HELP,
+    LONGEST_LEVEL,
+    LONGEST_NAME,
+    MOST_LEVELS,
+    Better,
+    Level,
+    Score,
+    Unit,
+    declared_score,
+)
 from celeus.core.pools.systems import (
     FEWEST,
     MOST,

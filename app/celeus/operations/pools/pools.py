@@ -15,11 +15,10 @@ from uuid_utils.compat import uuid7
 from celeus.core.pools.item import Item
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.named_levels import Level, check_levels
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.growth import MAX_GROUP_BYTES
 from celeus.core.pools.rows.validation import MAX_INT
-from celeus.core.pools.score import Score
+from celeus.core.pools.score import Level, Score, check_levels
 from celeus.core.pools.systems import AnySystems, Lineup
 from celeus.errors import (
     EmptyPool,

@@ -20,10 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.named_levels import Level
 from celeus.core.pools.pool import MATRICES, Pool
 from celeus.core.pools.rows.growth import Statements
-from celeus.core.pools.score import Score, default_score
+from celeus.core.pools.score import Level, Score, default_score
 from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.store.database import raw_connection
 from celeus.store.tables import chunks

@@ -9,8 +9,7 @@ from sqlalchemy import text
 from celeus.core.plans.success import Success
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.named_levels import Level
-from celeus.core.pools.score import RIGHT_OR_WRONG, Score
+from celeus.core.pools.score import RIGHT_OR_WRONG, Level, Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.access.keys import key_name
