@@ -185,7 +185,7 @@ EXPORTS: tuple[Export, ...] = (
             ("custom_id", "response", "error.message"),
         ),
         {"id": "custom_id", "answer": "answer"},
-        unfold=joined(export_rows.batch_answers),
+        unfold=several(export_rows.batch_answer, export_rows.failed_calls),
     ),
     Export(
         "ragas",
@@ -404,7 +404,9 @@ EXPORTS: tuple[Export, ...] = (
         {"id": "uuid", "question": "prompt", "answer": "output"},
         {"detectors.*": _UNIT_LOSS},
         repeats=("sample",),
-        unfold=joined(export_rows.garak_outputs),
+        unfold=several(
+            export_rows.garak_outputs, lambda _, made: f"{made} outputs that detectors have scored"
+        ),
     ),
     Export(
         "qualtrics",
