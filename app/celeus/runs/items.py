@@ -74,10 +74,10 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     them, where the file does not say what a number means or what the judge is to see; and
     `celeus.Refusal` for a file or a row that cannot be read.
     """
-    told = {"answer": answer, "better": better, "scale": scale, "missing": missing}
-    told |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
-    _check_answers(told, mapping)
-    return _read(source, scale_of(loss), options_of(file_answers(told), mapping))[0]
+    answers = {"answer": answer, "better": better, "scale": scale, "missing": missing}
+    answers |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
+    _check_answers(answers, mapping)
+    return _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
 
 
 def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:
@@ -222,7 +222,7 @@ def _items(
         read = items_of(sheet, kind, given.options, json_of=json_of)
         found = next(items for items in read if items is not None)
         if found.table is not None and found.table.source != "given":
-            LOG.warning("celeus: %s: %s", name, _told(found.table))
+            LOG.warning("celeus: %s: %s", name, _roles(found.table))
         lines = [*found.rows]
     rows, bad = [], []
     for line, row in lines:
@@ -237,10 +237,14 @@ def _items(
 
 
 def _checked(row: dict[str, Any], scale: LossScale) -> dict[str, Any] | BadRow:
-    """Return the item without members that are None; a bad row if a pool would refuse it."""
+    """Return the item without members that are None; a bad row if a pool would refuse it.
+
+    Payloads, which take as long again, are left to the pool.
+    """
     item = {name: value for name, value in row.items() if value is not None}
+    beside = {name: value for name, value in item.items() if name != "payload"}
     # Items of several metrics or systems are checked where these are known
-    faults = row_faults(item, scale, None) if item.keys() <= FIELDS else []
+    faults = row_faults(beside, scale, None) if beside.keys() <= FIELDS else []
     if not faults:
         return item
     field, rule, value = faults[0]
@@ -255,7 +259,7 @@ def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
     return InvalidValue(detail, field="items", rule=row.rule, value=row.text)
 
 
-def _told(table: Table) -> str:
+def _roles(table: Table) -> str:
     """The members that items have, with the columns they are from, and the columns hidden."""
     parts: dict[str, list[str]] = {part: [] for part in _PARTS}
     for column in table.columns:
@@ -283,6 +287,6 @@ def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAns
     source = "items" if path is None else json.dumps(path, ensure_ascii=False)
     call = f"celeus.read_items({source}, {', '.join(answers)})"
     head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"
-    told = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
-    told.more.update(refusal.more)
-    return told
+    renamed = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
+    renamed.more.update(refusal.more)
+    return renamed
