@@ -16,7 +16,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.rows.validation import row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
-from celeus.intake.opening import SentFile, items_of, opened
+from celeus.intake.opening import SentFile, items_of
 from celeus.intake.questions import in_python
 from celeus.intake.rows import Options
 from celeus.intake.sources import tabular
@@ -217,9 +217,7 @@ def _items(
     file: IO[bytes], given: SentFile, scale: LossScale, name: str
 ) -> tuple[list[dict[str, Any]], bool]:
     kind = Kind(scale.lower, scale.upper)
-    with closing(opened(file, given)) as sheets:
-        sheet = next(sheet for sheet in sheets if sheet is not None)
-        read = items_of(sheet, kind, given.options, json_of=json_of)
+    with closing(items_of(file, given, kind, json_of=json_of)) as read:
         found = next(items for items in read if items is not None)
         if found.table is not None and found.table.source != "given":
             LOG.warning("celeus: %s: %s", name, _roles(found.table))
