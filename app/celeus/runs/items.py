@@ -32,6 +32,8 @@ from celeus.strict_json import json_of
 _MOST_NAMED = 12
 _PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)
 """Members of an item that columns make, and those that make none."""
+_WAYS = {"surrogate": "; scale gives other ends, and missing a value that stands for none"}
+"""Ways on from a member that columns make and a pool refuses."""
 _MALFORMED = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
@@ -230,7 +232,8 @@ def _items(
         else:
             rows.append(item)
     if bad:
-        raise _bad_rows(bad, name)
+        way = "" if found.table is None else _WAYS.get(bad[0][1].rule.partition(":")[0], "")
+        raise _bad_rows(bad, name, way)
     return rows, found.table is not None
 
 
@@ -249,12 +252,12 @@ def _checked(row: dict[str, Any], scale: LossScale) -> dict[str, Any] | BadRow:
     return BadRow(f"{field}: {rule}", value if isinstance(value, str) else shortened(value))
 
 
-def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
+def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str, way: str) -> InvalidValue:
     (line, row), more = bad[0], len(bad) - 1
     detail = f"line {line} of {name} cannot be read"
     if more:
         detail += f", nor can {more} other{'s' if more > 1 else ''}"
-    return InvalidValue(detail, field="items", rule=row.rule, value=row.text)
+    return InvalidValue(detail, field="items", rule=f"{row.rule}{way}", value=row.text)
 
 
 def _roles(table: Table) -> str:
