@@ -17,7 +17,7 @@ from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.rows.validation import row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.opening import SentFile, items_of
-from celeus.intake.questions import in_python
+from celeus.intake.questions import in_python, question_lines
 from celeus.intake.rows import Options
 from celeus.intake.sources import tabular
 from celeus.intake.sources.files import Source
@@ -288,6 +288,7 @@ def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAns
     source = "items" if path is None else json.dumps(path, ensure_ascii=False)
     call = f"celeus.read_items({source}, {', '.join(answers)})"
     head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"
-    renamed = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
+    lines = [head, *question_lines(refusal.questions, in_python)]
+    renamed = NeedsAnswer("\n".join(lines), field=refusal.field)
     renamed.more.update(refusal.more)
     return renamed
