@@ -2,11 +2,10 @@
 
 import { byId, el, fill } from "../dom.js";
 import { markdown } from "../item/markdown.js";
-import { blame, fieldValue, numberIn, text, Unusable } from "./fields.js";
+import { blame, fieldValue, isShown, numberIn, picked, text, Unusable } from "./fields.js";
 
 const HIGHEST_KEY = 9;
 const MOST = 20;
-const LEVELLED = new Set(["zero_one", "bounded"]);
 /** What a score is called where levels are named first: they mostly say how good something is. */
 const GOOD = { zero_one: "accuracy", bounded: "quality" };
 
@@ -34,16 +33,6 @@ export class Levels {
     this.tell();
   }
 
-  /**
-   * Where a judgement is one loss of one system, that may have levels.
-   *
-   * @param {string} kind
-   * @param {string} subject
-   */
-  offer(kind, subject) {
-    byId("levels").hidden = !LEVELLED.has(kind) || subject !== "one";
-  }
-
   forget() {
     fill(byId("level-rows"));
     this.tell();
@@ -51,7 +40,7 @@ export class Levels {
 
   /** The rows that have a name, in their order. */
   get named() {
-    if (byId("levels").hidden) return [];
+    if (!isShown(byId("levels"))) return [];
     return this.rows.filter((row) => text(`level-name-${row}`) !== "");
   }
 
@@ -105,7 +94,7 @@ export class Levels {
   nameScore() {
     const name = byId("score_name", HTMLInputElement);
     if (name.value.trim() !== "") return;
-    name.value = byId("limits").hidden ? GOOD.zero_one : GOOD.bounded;
+    name.value = picked("kind") === "zero_one" ? GOOD.zero_one : GOOD.bounded;
     byId("score_better", HTMLSelectElement).value = "higher";
   }
 
@@ -158,7 +147,7 @@ export class Levels {
 
 /** The values to begin with: every grade that has a key, else the two ends; null without ends. */
 function begunGrades() {
-  const ends = byId("limits").hidden ? [0, 1] : limits();
+  const ends = picked("kind") === "zero_one" ? [0, 1] : limits();
   if (ends === null) return null;
   const [low, high] = ends;
   const keyed = Number.isInteger(low) && Number.isInteger(high) && 0 <= low && high <= HIGHEST_KEY;
