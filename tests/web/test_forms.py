@@ -191,7 +191,7 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         session = await opened(browser, pool, precision=0.2)
         await labelled(browser, session, pool, 5)
         table = f"/sessions/{session}/judged?order=oldest"
-        form = {"act": "correct", "id": "2", "said": "unjudgeable"} | own(browser)
+        form = {"act": "correct", "id": "2", "choice": "unjudgeable"} | own(browser)
         refused = await browser.post(table, data=form)
         assert refused.status_code == 422
         assert re.search(r'<details open><summary id="change-2">', refused.text)
@@ -226,7 +226,7 @@ async def test_the_round_of_a_page_is_the_one_that_is_corrected(
         pool = await known_pool(browser, 20)
         session = await opened(browser, pool)
         await labelled(browser, session, pool, 3)
-        form = {"act": "correct", "id": "1", "said": "unjudgeable"} | own(browser)
+        form = {"act": "correct", "id": "1", "choice": "unjudgeable"} | own(browser)
         table = f"/sessions/{session}/judged"
         for page in ("/77", "/0", "/-1"):
             answer = await browser.post(table + page, data=form | {"reason": "cut off"})

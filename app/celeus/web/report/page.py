@@ -113,7 +113,7 @@ def _interval_page(templates: Templates, account: Account, pool: PoolRecord, pla
 def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
     """What the page of every session is made of."""
     return {
-        "told": account,
+        "account": account,
         "plan": account.plan,
         "pool": pool,
         "status": account.document,
