@@ -96,6 +96,35 @@ async def test_a_key_is_made_once_with_scopes_and_shown_once(
         assert answer.status_code == 422
 
 
+async def test_a_page_that_is_loaded_again_makes_no_second_secret(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as admin:
+        for path, sent, listed in (
+            ("/people", {"act": "key", "name": "nightly", "scopes": "read"}, "/v1/keys"),
+            ("/people", {"act": "invite", "name": "Anna", "scopes": "label"}, "/v1/invitations"),
+            (
+                "/webhooks",
+                {"act": "make", "url": "https://8.8.8.8/hook", "events": "session.decided"},
+                "/v1/webhooks",
+            ),
+        ):
+            numbers = re.findall(r'name="once" value="([\w-]+)"', (await admin.get(path)).text)
+            form = sent | {"once": numbers[0]} | own(admin)
+            # What was refused may be corrected and sent again
+            refused = await admin.post(path, data=form | {"name": "\n", "url": "x"})
+            assert refused.status_code == 422, refused.text
+            shown_once((await admin.post(path, data=form)).text)
+            before = (await admin.get(listed)).json()["data"]
+            again = await admin.post(path, data=form)
+            assert again.status_code == 409
+            assert "This form was sent already" in again.text
+            assert numbers[0] not in again.text
+            assert (await admin.get(listed)).json()["data"] == before
+            other = await admin.post(path, data=form | {"once": sent["act"]})
+            shown_once(other.text)
+
+
 @pytest.mark.parametrize("scope", ["label", "read", "manage"])
 async def test_a_form_needs_the_scope_of_its_page(
     scope: str, visiting: Visiting, database_url: str
