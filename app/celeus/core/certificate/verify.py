@@ -49,7 +49,7 @@ from celeus.core.certificate.replay import (
     replay_ledger,
     scores_for,
 )
-from celeus.core.certificate.report import Difference, Report, Signature
+from celeus.core.certificate.report import POOL, Difference, Report, Signature
 from celeus.core.certificate.stamps import (
     NotAStamp,
     check_issuer,
@@ -204,7 +204,7 @@ class _Inspection:
         """The session with several losses a round after its ledger, which takes its pool."""
         if self._evidence is None:
             missing = NO_ANSWERS if isinstance(plan, BestPlan) else NO_GROUPS
-            raise Mismatch("the pool", None, missing)
+            raise Mismatch(POOL, None, missing)
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, self._document.pool, scale)
             if isinstance(plan, BestPlan):
@@ -401,9 +401,9 @@ class _Inspection:
         """The session after the ledger, from the pool, or from what was recorded of it."""
         document = self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
-            raise Mismatch("the pool", None, NO_BOUNDS)
+            raise Mismatch(POOL, None, NO_BOUNDS)
         if pool is None and plan.weights is not None:
-            raise Mismatch("the pool", None, NO_WEIGHTS)
+            raise Mismatch(POOL, None, NO_WEIGHTS)
         self._place = "rounds"
         recorded = recorded_of(document.rounds, document.surrogates, plan, transcript.folded)
         item_scores = scores_for(plan, pool)
