@@ -695,7 +695,15 @@ def test_one_file_is_verified(
 ) -> None:
     closed = session(folder)
     (folder / "certificate.json").write_bytes(closed.certificate())
-    assert run("verify", "certificate.json").status == 1
+    alone = run("verify", "certificate.json")
+    assert alone.status == 2
+    assert "chain, commitment, signature\n" in alone.out
+    forged = closed.certificate().replace(b'"issued_at":"2', b'"issued_at":"3')
+    (folder / "forged.json").write_bytes(forged)
+    assert (
+        run("verify", "forged.json").err
+        == "celeus: does not hold: signature is False, expected True\n"
+    )
     (folder / "bundle.zip").write_bytes(closed.bundle())
     answer = run("verify", "bundle.zip")
     assert (answer.status, answer.err) == (0, "")
@@ -720,7 +728,7 @@ def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> Non
     ):
         (folder / "bundle.zip").write_bytes(content)
         answer = run("verify", "bundle.zip")
-        assert (answer.status, why in answer.err) == (1, True), answer.err
+        assert (answer.status, why in answer.err) == (2, True), answer.err
     (folder / "bundle.zip").write_bytes(data)
     answer = run("verify", "bundle.zip", "--pool", "bundle.zip")
     assert "pool must be left out beside a bundle" in answer.err
