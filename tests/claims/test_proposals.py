@@ -10,10 +10,10 @@ from tests.claims.proposing import AGENTS, ITEMS, climbed
 from tests.claims.sessions import ALPHA, credible
 from tests.nightly import NIGHTLY
 
-RUNS = 1000 if NIGHTLY else 6
+RUNS = 1000 if NIGHTLY else 4
 PROPOSALS = {"ties": 500, "just_worse": 500}
 """Candidates of an agent by night; others have fewer, as all after 60 have alpha / 61 together."""
-FEW = 60 if NIGHTLY else 12
+FEW = 60 if NIGHTLY else 8
 
 
 @pytest.mark.parametrize("agent", AGENTS)
