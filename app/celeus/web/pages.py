@@ -42,8 +42,13 @@ from celeus.errors import (
 )
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.idempotency import Once as Attempt
-from celeus.operations.runtime.idempotency import Replay, keep, peek, transaction_of
+from celeus.operations.runtime.idempotency import (
+    IdempotentRequest,
+    Replay,
+    keep,
+    peek,
+    transaction_of,
+)
 from celeus.web.assets import ICON
 from celeus.web.forms import Form, own_form
 from celeus.web.rendering import Templates
@@ -124,13 +129,14 @@ class View:
         return await page(self, made=result, **arguments)
 
     @property
-    def _form_sent(self) -> Attempt[None] | None:
+    def _form_sent(self) -> IdempotentRequest[None] | None:
         """Return the form by its number: a page that is loaded again makes no second secret."""
         number = self.form.get("once").encode()
         if not number:
             return None
         digest = sha256(number)
-        return Attempt(f"form {digest.hexdigest()}", digest.digest(), HTTPStatus.OK, lambda _: b"")
+        key = f"form {digest.hexdigest()}"
+        return IdempotentRequest(key, digest.digest(), HTTPStatus.OK, lambda _: b"")
 
     @property
     def address(self) -> str:
