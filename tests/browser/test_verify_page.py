@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FilePayload, expect
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.document import signed
@@ -66,8 +66,8 @@ def verdict_on(browser: Browser, content: bytes, key: str = "") -> tuple[str, li
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(PAGE.as_uri())
         page.get_by_label("Public key").fill(key)
-        file = {"name": "c.json", "mimeType": "application/json", "buffer": content}
-        page.get_by_label("Certificate").set_input_files([file])  # type: ignore[list-item]
+        file = FilePayload(name="c.json", mimeType="application/json", buffer=content)
+        page.get_by_label("Certificate").set_input_files(file)
         expect(page.locator("#rest")).to_be_visible()
         assert complaints == []
         return page.inner_text("#verdict"), page.locator("#checks li").all_inner_texts()
