@@ -111,7 +111,7 @@ def main() -> None:
     """Run the command line; a refusal is one line on stderr and exit status 1, or 2 of a check."""
     try:
         with _output():
-            cli()
+            cli(prog_name="celeus")
     except ModuleNotFoundError as error:
         package = (error.name or "celeus").partition(".")[0]
         if package == "celeus":
