@@ -56,7 +56,7 @@ PLACES = {
     "push": Place("runs", "push"),
     "export": Place("export", "export"),
     "verify": Place("verify", "verify"),
-    "attest": Place("verify", "attest"),
+    "attest": Place("attest", "attest"),
     "simulate": Place("simulate", "simulate"),
     "demo": Place("demo", "demo", "demo"),
     "serve": Place("service.serve", "serve"),
