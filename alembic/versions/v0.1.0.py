@@ -642,6 +642,7 @@ def upgrade() -> None:
             nullable=False,
         ),
         sa.Column("beside", postgresql.JSONB(none_as_null=True, astext_type=sa.Text())),
+        sa.Column("runs", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.ForeignKeyConstraint(
             ["session_id"], ["sessions.session_id"], name=op.f("leases_session_id_fkey")
         ),

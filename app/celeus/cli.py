@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 class Place(NamedTuple):
     """The place of a command: a module of `celeus.commands` and its function or group of commands.
 
-    ``extra`` is what has to be installed for it, if need be; a module's `TERMS` are typer's.
+    ``extra`` is what has to be installed for it, if need be; a module's `TERMS` are typer's. One
+    that ``checks`` ends with status 1 if that is false, and with 2 if it cannot be checked.
     """
 
     module: str
     name: str
     extra: Literal["demo", "mcp", "server"] = "server"
+    checks: bool = False
 
 
 PLACES = {
@@ -55,7 +57,7 @@ PLACES = {
     "mcp": Place("mcp", "mcp", "mcp"),
     "push": Place("runs", "push"),
     "export": Place("export", "export"),
-    "verify": Place("verify", "verify"),
+    "verify": Place("verify", "verify", checks=True),
     "attest": Place("attest", "attest"),
     "simulate": Place("simulate", "simulate"),
     "demo": Place("demo", "demo", "demo"),
@@ -63,7 +65,7 @@ PLACES = {
     "migrate": Place("service.serve", "migrate"),
     "keys": Place("service.keys", "keys"),
     "database": Place("service.database", "database_tool"),
-    "audit": Place("verify", "audit"),
+    "audit": Place("verify", "audit", checks=True),
     "signing-key": Place("verify", "signing_key"),
     "openapi": Place("service.serve", "openapi"),
 }
@@ -106,7 +108,7 @@ cli = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; a refusal is one line on stderr and exit status 1."""
+    """Run the command line; a refusal is one line on stderr and exit status 1, or 2 of a check."""
     try:
         with _output():
             cli()
@@ -114,13 +116,22 @@ def main() -> None:
         package = (error.name or "celeus").partition(".")[0]
         if package == "celeus":
             raise
-        command = next((word for word in sys.argv[1:] if word in PLACES), "serve")
+        command = _command()
         extra = f"pip install 'celeus[{PLACES[command].extra}]'"
-        typer.echo(f"celeus: {command} needs {package}, which is not installed: {extra}", err=True)
-        raise SystemExit(1) from None
+        _refuse(f"{command} needs {package}, which is not installed: {extra}")
     except Refusal as refusal:
-        typer.echo(one_line(f"celeus: {refusal.line}"), err=True)
-        raise SystemExit(1) from None
+        _refuse(refusal.line)
+
+
+def _refuse(reason: str) -> NoReturn:
+    checks = PLACES[_command()].checks
+    typer.echo(one_line(f"celeus: {'cannot be checked: ' * checks}{reason}"), err=True)
+    raise SystemExit(2 if checks else 1) from None
+
+
+def _command() -> str:
+    """Return the name of the command that was called."""
+    return next((word for word in sys.argv[1:] if word in PLACES), "serve")
 
 
 class _Output(io.FileIO):

@@ -5,6 +5,8 @@ its ``part`` says of which table.
 
     width      until the interval of d is WIDTH wide, by several ways
     decision   until one system is at least as good, or both are equivalent within a margin
+    proposal   until a candidate is accepted in place of the incumbent, or rejected, when so many
+               before it were rejected; MARGIN_OF_PROPOSALS is the least improvement worth finding
     version    of a new system after an old one was judged on the same pool, to NEW_WIDTH
     interval   on made-up pools to exhaustion: does it ever lose the mean?
     answer     the same where the mean is at the border of an answer, or one item beside it
@@ -22,10 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
+from celeus.core.multiplicity.selection import proposed_level
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Verdict
 from celeus.core.randomness import commitment
+from celeus.core.session.improvement import ImprovementTest
 from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, ever_missed, opened, seed_of, simulate
@@ -38,7 +42,7 @@ from study.engine.runner import Series
 from study.engine.study import Study, counted
 from study.pools.cells import cell
 from study.pools.differences import WORLDS, border
-from study.pools.systems import PAIRS, Systems, systems
+from study.pools.systems import PAIRS, UNIT, Systems, systems
 
 STUDY = "compare"
 ALPHA = 0.05
@@ -60,6 +64,17 @@ DECISIONS = (
     ("MMLU: Qwen-72B, Llama-2-70b", 0.0),
     ("MMLU: Qwen-72B, deepseek-67b", 0.0),
 )
+PROPOSED = (
+    ("MMLU: Qwen-72B, Llama-2-70b", "A"),
+    ("MMLU: Qwen-72B, deepseek-67b", "A"),
+    ("ImageNet: second, third", "A"),
+    ("MMLU: Qwen-72B, Yi-34B", "B"),
+    ("MMLU: Qwen-72B, deepseek-67b", "B"),
+    ("MMLU: Qwen-72B, Llama-2-70b", "B"),
+)
+"""Pairs, and which of the two is the candidate; the other one is the incumbent."""
+FAILED = (0, 9, 99)
+MARGIN_OF_PROPOSALS = 0.02
 NEW = {
     "Qwen-72B → Yi-34B": ("mmlu-qwen", "mmlu-yi", "MMLU: Qwen-72B, Yi-34B"),
     "Llama-2-70b → Qwen-72B": ("mmlu-llama", "mmlu-qwen", "MMLU: Qwen-72B, Llama-2-70b"),
@@ -75,6 +90,8 @@ ANSWERS = {
     "b_at_least_as_good": "B",
     "equivalent": "E",
     "undecided": "?",
+    "better": "accepted",
+    "not better": "rejected",
 }
 FIELDS = ("labels", "answer", "missed", "wrong", "same", "mean", "fixed")
 """Of a session: ``missed`` says that its interval lost the truth at some round, ``wrong`` that its
@@ -91,6 +108,10 @@ DECIDED = f"""Labels until one system is at least as good, or both are equivalen
 margin (0: no equivalence): median / 90 %. *Fixed sample*: a paired one-sided test of \
 {100 * POWER:g} % power that was told the true difference beforehand. Answers: A or B at least as \
 good, E equivalent. {DECISIONS_PER_SEED} sessions a seed; both lines of a pair share their draws.
+"""
+PROPOSALS = f"""Labels until a candidate is accepted, or rejected because it cannot be better by \
+more than {100 * MARGIN_OF_PROPOSALS:g} points, after so many rejected ones: median / 90 %. \
+*Difference*: errors of the candidate less those of the incumbent, in points.
 """
 VERSIONS = f"""Labels to an interval {100 * NEW_WIDTH:g} points wide for a new model, on a pool of \
 which an old one has been judged: median / 90 %. Known beforehand is nothing, the loss of judged \
@@ -126,6 +147,7 @@ def jobs(seeds: int, trials: int, *, quick: bool = False) -> list[Values]:
     return [
         *(job for job in widths if job["way"] != SEPARATE or job["run"] % SEPARATE_SHARE == 0),
         *grid({"part": ["decision"]} | more | {"pair, margin": DECISIONS[:few]}),
+        *grid({"part": ["proposal"]} | run | {"pair, candidate": PROPOSED[:few], "failed": FAILED}),
         *grid({"part": ["version"]} | run | {"models": list(NEW)[:few], "old, known": old}),
         *grid({"part": ["interval"]} | trial | {"world": list(WORLDS)[:few]}),
         *grid({"part": ["answer"]} | trial | {"beside, margin": BESIDE[:few]}),
@@ -172,6 +194,22 @@ def _decision(folder: Path, job: Values) -> Values:
     # Whatever the margin, so that what it changes is seen.
     seed = seed_of(f"{STUDY}/{job['pair']}/decide", job["run"])
     return _ended(truth, Claim(alpha=ALPHA, decide=margin), seed) | _facts(pair, fixed)
+
+
+def _proposal(folder: Path, job: Values) -> Values:
+    pair, of_a = systems(folder, PAIRS[job["pair"]]), job["candidate"] == "A"
+    difference = pair.difference().loss * (1.0 if of_a else -1.0)
+    # Whatever failed before, so that what its level changes is seen
+    seed = seed_of(f"{STUDY}/{job['pair']}/{job['candidate']} proposed", job["run"])
+    level = proposed_level(ALPHA, job["failed"])
+    test = ImprovementTest.begin(UNIT, pair.same, level, MARGIN_OF_PROPOSALS, seed)
+    while test.outcome == "undecided":
+        draw = test.draw()
+        test.judge(draw, float(difference[draw.item]))
+    mean = round(float(difference.mean()), 4)
+    wrong = test.outcome == "better" and mean >= 0.0
+    values = {"labels": test.session.folded, "answer": test.outcome, "missed": wrong}
+    return _facts(pair, 0) | values | {"wrong": wrong, "mean": mean}
 
 
 def _version(folder: Path, job: Values) -> Values:
@@ -268,6 +306,7 @@ def _watched(one: ComparisonOutcome) -> Values:
 PARTS: Mapping[str, Callable[[Path, Values], Values]] = {
     "width": _width,
     "decision": _decision,
+    "proposal": _proposal,
     "version": _version,
     "interval": _interval,
     "answer": _answer,
@@ -275,7 +314,7 @@ PARTS: Mapping[str, Callable[[Path, Values], Values]] = {
 
 
 def page(rows: Rows) -> str:
-    """The five tables."""
+    """The six tables."""
     parts = {part: rows.where(part=part) for part in dict.fromkeys(rows.of("part"))}
     decided = {
         "difference": _mean,
@@ -288,6 +327,7 @@ def page(rows: Rows) -> str:
     tables: Mapping[str, tuple[str, str, Sequence[str], Columns]] = {
         "width": ("To a width", WIDTHS, ["pair"], _width_columns()),
         "decision": ("To a decision", DECIDED, ["pair", "margin"], decided),
+        "proposal": ("Proposals", PROPOSALS, ["pair", "candidate"], _proposal_columns()),
         "version": ("A new version", VERSIONS, ["models"], known),
         "interval": ("How often the interval is wrong", INTERVALS, ["world"], {"missed": missed}),
         "answer": (
@@ -315,6 +355,14 @@ def _width_columns() -> Columns:
         "fixed sample": _fixed,
         **{way: by(way) for way in WAYS[1:]},
     }
+
+
+def _proposal_columns() -> Columns:
+    def after(failed: int) -> Callable[[Rows], str]:
+        return lambda runs: middle(runs.where(failed=failed))
+
+    columns = {f"after {failed}": after(failed) for failed in FAILED}
+    return {"difference": _mean, **columns, "answers": _answers}
 
 
 def _known(rows: Rows) -> list[tuple[int, str]]:

@@ -113,7 +113,7 @@ def test_a_valid_certificate_ends_with_status_0(
     assert (full.status, full.err) == (0, "")
     assert "not checked" not in full.out
     assert f"  {DRAWS_TELL}\n" in full.out
-    assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
+    assert full.out.endswith(f"\nholds: valid final certificate of ses_{SESSION.hex()}\n")
     # What is trusted may come in two more ways
     digits = _key_file(tmp_path, public.hex().encode() + b"\n")
     assert trusted_key(public.hex()) == trusted_key(str(digits)) == public
@@ -196,7 +196,7 @@ def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) ->
     assert missing.status == 1
     assert "timestamp is missing, expected a time stamp of the opening" in missing.err
     unreadable = run("verify", path, "--timestamp-roots", path)
-    assert unreadable.status != 0
+    assert unreadable.status == 2
     assert "certificates in PEM" in unreadable.err
 
 
@@ -220,8 +220,8 @@ def test_the_best_of_several_is_named_and_takes_the_pool(
     assert words in answer.out
     if not rounds:
         alone = run("verify", path)
-        assert alone.status == 1
-        assert "the pool is missing" in alone.out + alone.err
+        assert alone.status == 2
+        assert "cannot be checked: the pool is missing" in alone.err
 
 
 def verified(run: Run, tabled: Tabled, folder: Path) -> list[str]:
@@ -287,9 +287,13 @@ def test_a_forged_certificate_ends_with_status_1_and_one_line(
     certificate.write_bytes(signed(document, KEY))
     answer = run("verify", certificate, "--pool", pool, "--json")
     assert answer.status == 1
-    assert answer.err.startswith("celeus: not valid: claim.interval.upper is 0.")
+    assert answer.err.startswith("celeus: does not hold: claim.interval.upper is 0.")
     assert answer.err.count("\n") == 1
-    assert json.loads(answer.out)["difference"]["where"] == "claim.interval.upper"
+    told = json.loads(answer.out)
+    assert (told["difference"]["where"], told["verdict"]) == (
+        "claim.interval.upper",
+        "does not hold",
+    )
 
 
 def test_somebody_elses_signature_is_not_the_one_trusted(
@@ -312,7 +316,7 @@ def test_a_head_that_was_noted_has_to_be_met_again(run: Run, certificate: Path, 
     assert "the head after ledger[7]" in missed.err
     for unreadable in ("", "7", "7:abc", "x:" + "00" * 32, "-1:" + "00" * 32):
         answer = run("verify", certificate, f"--noted={unreadable}")
-        assert answer.status == 1
+        assert answer.status == 2
         assert "the noted head cannot be read" in answer.err
 
 
@@ -367,8 +371,8 @@ def test_what_is_refused_in_the_archive_is_one_line(
 ) -> None:
     _bomb(pool)
     answer = run("verify", certificate, "--pool", pool)
-    assert answer.status == 1
-    assert answer.err.startswith("celeus: The pool's archive is not usable: ")
+    assert answer.status == 2
+    assert answer.err.startswith("celeus: cannot be checked: The pool's archive is not usable: ")
     assert answer.err.count("\n") == 1
 
 
@@ -378,6 +382,16 @@ def test_what_is_refused_in_the_archive_is_one_line(
         ["missing.json"],
         ["."],
         [os.devnull],
+        ["/dev/zero"],
+        ["{pool}"],
+        ["{picture}"],
+        ["{other}"],
+        ["{cut}"],
+        ["{certificate}", "--pool", "/dev/zero"],
+        ["{certificate}", "--pool", "{picture}"],
+        ["{certificate}", "--items", "/dev/zero"],
+        ["{certificate}", "--subject", "/dev/zero"],
+        ["{certificate}", "--subject", "{picture}"],
         ["{certificate}", "--pool", "missing.npz"],
         ["{certificate}", "--public-key", "missing"],
         ["{certificate}", "--public-key", "{certificate}"],
@@ -388,12 +402,21 @@ def test_what_is_refused_in_the_archive_is_one_line(
         ["{certificate}", "--public-key", "/proc/self/mem"],
     ],
 )
-def test_what_cannot_be_read_is_one_line_too(
-    run: Run, certificate: Path, arguments: list[str]
+def test_what_cannot_be_checked_ends_with_status_2_and_one_line(
+    run: Run, certificate: Path, pool: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
-    answer = run("verify", *(one.format(certificate=certificate) for one in arguments))
-    assert answer.status == 1
-    assert answer.err.startswith("celeus: ")
+    files = {"certificate": certificate, "pool": pool}
+    contents = {
+        "picture": b"\x89PNG\r\n\x1a\n" + bytes(64),
+        "other": b'{"format":"sarif","runs":[]}',
+        "cut": certificate.read_bytes()[:-40],
+    }
+    for name, content in contents.items():
+        files[name] = tmp_path / name
+        files[name].write_bytes(content)
+    answer = run("verify", *(argument.format(**files) for argument in arguments))
+    assert answer.status == 2
+    assert answer.err.startswith("celeus: cannot be checked: ")
     assert answer.err.count("\n") == 1
 
 
@@ -413,7 +436,7 @@ def test_a_public_key_that_cannot_be_read_is_named_with_the_reason(
     (tmp_path / "file").touch()
     path = tmp_path / name
     answer = run("verify", certificate, "--public-key", path)
-    assert answer.status == 1
+    assert answer.status == 2
     assert f"{path} is no public key, and as a file it cannot be read: {why}" in answer.err
     assert "signing key" not in answer.err
     assert "CELEUS_" not in answer.err
@@ -425,7 +448,7 @@ def test_a_verification_of_more_than_a_day_is_refused(
     run: Run, certificate: Path, seconds: str
 ) -> None:
     answer = run("verify", certificate, "--seconds", seconds)
-    assert answer.status == 1
+    assert answer.status == 2
     assert "above 0, at most 86400" in answer.err
 
 

@@ -62,6 +62,27 @@ async def test_what_was_said_before_a_break_is_sent(session: AsyncSession) -> No
     assert (await session.status()).rounds.pending == 0
 
 
+async def test_runs_that_were_made_before_a_judge_died_are_not_made_again(
+    client: AsyncClient,
+) -> None:
+    pool = await client.create_pool("chance", ROWS)
+    session = await client.open_session(pool, target="runs", success="all of 3", budget=1)
+    made: list[int] = []
+
+    async def run(item: Turn) -> float:
+        made.append(item.runs)
+        if len(made) == 2:
+            raise RuntimeError(item.id)
+        return 0.0
+
+    with pytest.raises(RuntimeError):
+        await session.judge(run, worker="judge")
+    await session.judge(run, worker="judge")
+    # The second run died and was made again
+    assert made == [0, 1, 1, 2]
+    assert (await session.status()).runs == 3
+
+
 async def test_functions_and_coroutines_judge(session: AsyncSession) -> None:
     asked: list[int] = []
 

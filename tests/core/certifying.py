@@ -81,6 +81,13 @@ def zero_one_world(items: int = 400, seed: int = 1) -> World:
     return World(_pool(items, LossScale.of("zero_one"), columns), losses)
 
 
+def columns_world(items: int = 150, seed: int = 6) -> World:
+    """Zero-one losses with three surrogates, one of which is informative."""
+    world, chance = zero_one_world(items, seed), np.random.default_rng(seed)
+    columns = {f"surrogate.{column}": chance.random(items) for column in (1, 2)}
+    return World(replace(world.pool, columns={**world.pool.columns, **columns}), world.losses)
+
+
 def graded_world(items: int = 300, seed: int = 2) -> World:
     """Losses anywhere on a scale that does not begin at 0."""
     chance = np.random.default_rng(seed)

@@ -94,7 +94,9 @@ def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
 ) -> None:
     walk = walked(README, service, tmp_path)
     shown = re.search(r"^    (error rate .+)$", README.read_text(), re.MULTILINE)
-    valid = re.search(r"^    (valid final certificate of ses_)…$", README.read_text(), re.MULTILINE)
+    valid = re.search(
+        r"^    (holds: valid final certificate of ses_)…$", README.read_text(), re.MULTILINE
+    )
     assert shown is not None
     assert valid is not None
     in_process, served = (_sentence(text) for text in walk.printed[:2])

@@ -1,5 +1,6 @@
 """A model for lm-eval that needs no network: what it answers depends on what it is asked."""
 
+import random
 import re
 import time
 from pathlib import Path
@@ -19,12 +20,13 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
 
     With ``whole`` it depends on the whole prompt, examples included, whether it knows a sum.
     ``slow`` is how many seconds a request takes it; what it is asked is added to the file ``log``.
+    With ``chance`` it draws anew whether it knows a sum, from the numbers that its ``seed`` gives.
     """
 
     made = 0
     """How often one was constructed."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what `--model_args` may say
         self,
         name: str = "a",
         skill: float = 0.7,
@@ -32,12 +34,17 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
         whole: bool = False,
         slow: float = 0.0,
         log: str = "",
+        chance: bool = False,
+        seed: int = 1234,
         **more: object,
     ) -> None:
         super().__init__()
         del more
         self.name, self.skill, self.whole = name, float(skill), whole
         self.slow, self.log = slow, log
+        # As lm-eval's endpoints keep what they send with every request
+        self._seed: int | None = seed
+        self.chance = random.Random(seed) if chance else None  # noqa: S311 -- the model's luck
         HashLM.made += 1
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
@@ -71,6 +78,8 @@ class HashLM(LM):  # type: ignore[misc]  # it ships no types
         if self.log:
             with Path(self.log).open("a") as file:
                 file.write(f"{one}+{other}\n")
+        if self.chance is not None:
+            return self.chance.random()
         return unit(self.name, one, other, *([context] if self.whole else []))
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:

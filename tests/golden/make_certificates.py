@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from celeus.api.pools.items import archive_of
 from celeus.core.certificate.document import certificate
+from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from tests.core.certifying import (
@@ -22,6 +23,7 @@ from tests.core.certifying import (
     Case,
     World,
     bare_world,
+    columns_world,
     graded_world,
     known_world,
     named_world,
@@ -75,6 +77,27 @@ def _repeated(case: Case) -> Case:
     case.judge([33, 35, 31])
     case.go(25)
     return case
+
+
+def _succeeding(case: Case) -> Case:
+    """Draws of up to three runs, one of which nobody can judge, told out of order."""
+    case.draw(5)
+    for round_ in (2, 1, 3, 5, 4):
+        _made(case, round_)
+    for _ in range(45):
+        (draw,) = case.draw()
+        _made(case, draw.round)
+    return case
+
+
+def _made(case: Case, round_: int) -> None:
+    """Make the runs of a draw: all of them, or so many until one fails."""
+    loss, until = case.world.losses[case.state.rounds[round_ - 1].draw.item], 1 + round_ % 3
+    if round_ == 7:
+        case.enter(Unjudgeable(round_, until), unjudgeable="crashed", runs=until, worker="ada")
+        return
+    runs = until if loss else 3
+    case.enter(Observation(round_, float(loss), runs), runs=runs, worker="ada")
 
 
 def _exhausted(case: Case) -> Case:
@@ -139,6 +162,13 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
                 opened(world, claim=Claim("runs", precision=0.3, repeats=True))
             ),
         ),
+        "success": (
+            "small",
+            lambda world: _succeeding(
+                opened(world, claim=Claim("runs", precision=0.3, repeats=True, success="all of 3"))
+            ),
+        ),
+        "columns": ("columns", lambda world: _labelled(_walked(opened(world)))),
         "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
         "exact-pairs": (
             "zero_one",
@@ -206,6 +236,7 @@ WORLDS: Mapping[str, Callable[[], World]] = MappingProxyType(
         "zero_one": lambda: zero_one_world(150),
         "graded": lambda: graded_world(120),
         "bare": lambda: bare_world(100),
+        "columns": lambda: columns_world(150),
         "small": lambda: zero_one_world(40),
         "known": lambda: known_world(120),
         "weighted": lambda: weighted_world(120),

@@ -646,6 +646,16 @@ def test_questions_of_a_survey_are_names_of_columns() -> None:
     assert items(read(rows))[0]["payload"] == {seen: "The answer number 0 of all"}
 
 
+@pytest.mark.parametrize("cells", ["0,0", "0,", "2024-01-02,2024-01-02"])
+def test_a_row_of_a_sentence_and_numbers_is_no_header(cells: str) -> None:
+    """Numbers and times that stand twice in it, or that it lacks, are names with a number."""
+    lines = "".join(f"The answer number {at} of all,{cells}\n" for at in range(6))
+    given = SentFile("a.csv")
+    (found,) = filter(None, opened(io.BytesIO(lines.encode()), given))
+    with pytest.raises(InvalidValue, match="rows for names"):
+        list(answered(found, Kind(), Options()))
+
+
 def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
     plain = [{"ann": f"rater {at}", "S1": f"S{at}", "TGT": "TGT", "deu": "deu"} for at in range(6)]
     with pytest.raises(InvalidValue, match="rows for names"):

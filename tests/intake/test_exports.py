@@ -346,7 +346,7 @@ def test_an_attempt_of_garak_is_its_outputs_once_they_are_evaluated() -> None:
     )
     assert (found.form, found.read_as) == (
         "garak",
-        ("a report of garak", "2 outputs of 1 attempts"),
+        ("a report of garak", "2 outputs that detectors have scored"),
     )
     assert items(found) == [
         {"id": "u1", "question": "Do it", "answer": "No.", "score": 0.0},

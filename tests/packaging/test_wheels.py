@@ -114,6 +114,7 @@ def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) 
         (("keys", "list"), "server"),
         (("openapi",), "server"),
         (("demo",), "demo"),
+        (("mcp",), "mcp"),
     ],
 )
 def test_a_command_whose_extra_is_missing_names_it_in_one_line(

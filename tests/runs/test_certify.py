@@ -317,11 +317,10 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
 
 def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
     def judge(item: celeus.Turn) -> str:
-        right = {"good": 1, "bad": 2, "same": 3}
         assert item.left is not None
         assert item.right is not None
         assert item.left != item.right
-        assert item.left.split()[0] in right
+        assert item.left in {f"{word} {item.id[1:]}" for word in ("good", "bad")}
         return "left" if item.left == f"good {item.id[1:]}" else "right"
 
     session = celeus.compare(
@@ -330,6 +329,18 @@ def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
     verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"
+
+
+def test_the_judge_of_several_systems_gets_the_answers_that_were_put_in() -> None:
+    def judge(item: celeus.Turn) -> list[float]:
+        texts = {f"{word} {item.id[1:]}" for word in ("good", "bad", "same")}
+        assert texts.issuperset(item.answers)
+        return [float(answer != f"good {item.id[1:]}") for answer in item.answers]
+
+    session = celeus.best({"new": answers("good"), "old": answers("bad")}, judge)
+    best = session.status().best
+    assert best is not None
+    assert best["winner"] == "new"
 
 
 def test_equal_answers_are_judged_where_nobody_says_that_the_text_decides() -> None:
@@ -684,7 +695,15 @@ def test_one_file_is_verified(
 ) -> None:
     closed = session(folder)
     (folder / "certificate.json").write_bytes(closed.certificate())
-    assert run("verify", "certificate.json").status == 1
+    alone = run("verify", "certificate.json")
+    assert alone.status == 2
+    assert "chain, commitment, signature\n" in alone.out
+    forged = closed.certificate().replace(b'"issued_at":"2', b'"issued_at":"3')
+    (folder / "forged.json").write_bytes(forged)
+    assert (
+        run("verify", "forged.json").err
+        == "celeus: does not hold: signature is False, expected True\n"
+    )
     (folder / "bundle.zip").write_bytes(closed.bundle())
     answer = run("verify", "bundle.zip")
     assert (answer.status, answer.err) == (0, "")
@@ -709,7 +728,7 @@ def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> Non
     ):
         (folder / "bundle.zip").write_bytes(content)
         answer = run("verify", "bundle.zip")
-        assert (answer.status, why in answer.err) == (1, True), answer.err
+        assert (answer.status, why in answer.err) == (2, True), answer.err
     (folder / "bundle.zip").write_bytes(data)
     answer = run("verify", "bundle.zip", "--pool", "bundle.zip")
     assert "pool must be left out beside a bundle" in answer.err

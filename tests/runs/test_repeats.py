@@ -1,7 +1,8 @@
 """Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import celeus
 from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.plans import plan
-from celeus.errors import InvalidValue, Refusal
+from celeus.core.session.outcome import Judgement
+from celeus.errors import InvalidValue, ObservationConflict, Refusal
 from celeus.runs.local import LocalClient
 
 ITEMS = 30
@@ -249,3 +251,73 @@ def test_success_that_nobody_can_tell_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue) as refused:
         celeus.certify(ROWS, None, target="runs", repeats=True, precision=0.5, **asked)
     assert refused.value.field == "success"
+
+
+class Killed(Exception):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize("success", ["all of 3", "any of 3"])
+@pytest.mark.parametrize("results", list(product((0.0, 1.0), repeat=3)))
+def test_however_a_draw_is_killed_between_its_runs_these_come_out_the_same(
+    success: str, results: tuple[float, ...], folder: Path
+) -> None:
+    settling = 1.0 if success == "all of 3" else 0.0
+    runs = results.index(settling) + 1 if settling in results else 3
+    for number, kills in enumerate(product((False, True), repeat=2)):
+        # Whatever decides to kill may know of the runs so far: here it is tried both ways
+        left, pending = iter(results), {1: kills[0], 2: kills[1]}
+        made = list[float]()
+
+        def judge(turn: celeus.Turn, made: list[float] = made, left: Iterator[float] = left,
+                  pending: dict[int, bool] = pending) -> float:  # fmt: skip
+            if pending.pop(len(made), False):
+                raise Killed(turn.id)
+            made.append(next(left))
+            return made[-1]
+
+        asked: dict[str, Any] = {"target": "runs", "repeats": True, "success": success}
+        asked |= {"precision": 0.5, "budget": 1, "file": folder / f"{number}.jsonl"}
+        while True:
+            try:
+                session = celeus.certify(ROWS, judge, **asked)
+                break
+            except Killed:
+                continue
+        (label,) = session.labels()
+        assert made == [*results[:runs]], "no run that was made is made again"
+        assert label.loss == (settling if settling in results else 1.0 - settling)
+        assert session.status().runs == runs
+
+
+def test_the_runs_of_an_open_draw_are_on_the_disk() -> None:
+    calls: list[int] = []
+
+    def judge(turn: celeus.Turn) -> float:
+        calls.append(turn.round)
+        if len(calls) == 9:
+            raise Killed
+        return 0.0
+
+    asked: dict[str, Any] = {"success": "all of 4", "precision": 0.5, "file": "runs.jsonl"}
+    with pytest.raises(Killed):
+        celeus.certify(ROWS, judge, target="runs", **asked)
+    assert Path("runs.jsonl").read_text().count('{"kind":"runs"') == 6
+
+
+def test_a_run_before_those_that_were_made_settles_nothing() -> None:
+    session = celeus.certify(ROWS, None, target="runs", success="all of 4", precision=0.5)
+    assert isinstance(session.client, LocalClient)
+    run = session.client.ledger
+    (draw,) = run.next("ada", 1)["draws"]
+    (draw,) = run.next("ada", 0, {draw["round"]: 2})["draws"]
+    assert draw["runs"] == 2
+    assert run.next("bob", 0, {draw["round"]: 3})["draws"] == [], "it is not his"
+    assert run.next("ada", 0)["draws"][0]["runs"] == 2
+    for runs in (1, 2):
+        with pytest.raises(ObservationConflict, match="has 2 runs already"):
+            run.observe("ada", [Judgement(draw["round"], loss=1.0, runs=runs)], 0)
+    run.observe("ada", [Judgement(draw["round"], loss=1.0, runs=3)], 0)
+    for wrong in (0, 4, True, 2.0):
+        with pytest.raises(InvalidValue, match="runs must be from 1 to 3"):
+            run.next("ada", 0, {1: wrong})  # type: ignore[dict-item]

@@ -96,6 +96,35 @@ async def test_a_key_is_made_once_with_scopes_and_shown_once(
         assert answer.status_code == 422
 
 
+async def test_a_page_that_is_loaded_again_makes_no_second_secret(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as admin:
+        for path, sent, listed in (
+            ("/people", {"act": "key", "name": "nightly", "scopes": "read"}, "/v1/keys"),
+            ("/people", {"act": "invite", "name": "Anna", "scopes": "label"}, "/v1/invitations"),
+            (
+                "/webhooks",
+                {"act": "make", "url": "https://8.8.8.8/hook", "events": "session.decided"},
+                "/v1/webhooks",
+            ),
+        ):
+            numbers = re.findall(r'name="once" value="([\w-]+)"', (await admin.get(path)).text)
+            form = sent | {"once": numbers[0]} | own(admin)
+            # What was refused may be corrected and sent again
+            refused = await admin.post(path, data=form | {"name": "\n", "url": "x"})
+            assert refused.status_code == 422, refused.text
+            shown_once((await admin.post(path, data=form)).text)
+            before = (await admin.get(listed)).json()["data"]
+            again = await admin.post(path, data=form)
+            assert again.status_code == 409
+            assert "This form was sent already" in again.text
+            assert numbers[0] not in again.text
+            assert (await admin.get(listed)).json()["data"] == before
+            other = await admin.post(path, data=form | {"once": sent["act"]})
+            shown_once(other.text)
+
+
 @pytest.mark.parametrize("scope", ["label", "read", "manage"])
 async def test_a_form_needs_the_scope_of_its_page(
     scope: str, visiting: Visiting, database_url: str
@@ -191,7 +220,7 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         session = await opened(browser, pool, precision=0.2)
         await labelled(browser, session, pool, 5)
         table = f"/sessions/{session}/judged?order=oldest"
-        form = {"act": "correct", "id": "2", "said": "unjudgeable"} | own(browser)
+        form = {"act": "correct", "id": "2", "choice": "unjudgeable"} | own(browser)
         refused = await browser.post(table, data=form)
         assert refused.status_code == 422
         assert re.search(r'<details open><summary id="change-2">', refused.text)
@@ -226,7 +255,7 @@ async def test_the_round_of_a_page_is_the_one_that_is_corrected(
         pool = await known_pool(browser, 20)
         session = await opened(browser, pool)
         await labelled(browser, session, pool, 3)
-        form = {"act": "correct", "id": "1", "said": "unjudgeable"} | own(browser)
+        form = {"act": "correct", "id": "1", "choice": "unjudgeable"} | own(browser)
         table = f"/sessions/{session}/judged"
         for page in ("/77", "/0", "/-1"):
             answer = await browser.post(table + page, data=form | {"reason": "cut off"})

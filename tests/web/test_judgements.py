@@ -123,7 +123,7 @@ def test_a_correction_chooses_among_the_same_words(form: JudgeWords, count: int)
     choices = form.choices(None)
     assert len({choice.words for choice in choices}) == count
     for choice in choices:
-        said = json.loads(choice.said)
+        said = json.loads(choice.members)
         assert form.of(label(**{"loss": 0.0} | said)) == choice.words
     assert bool(choices) or [number.name for number in form.numbers] == ["loss"]
 
@@ -169,11 +169,11 @@ def test_an_excerpt_is_what_tells_an_item_from_others(
 @pytest.mark.parametrize(
     ("form", "said", "body"),
     [
-        (words(RIGHT), {"said": '{"loss": 1}'}, {"loss": 1.0}),
-        (words(RIGHT), {"said": "unjudgeable"}, {"unjudgeable": "misread"}),
+        (words(RIGHT), {"choice": '{"loss": 1}'}, {"loss": 1.0}),
+        (words(RIGHT), {"choice": "unjudgeable"}, {"unjudgeable": "misread"}),
         (words(GRADES), {"loss": "2,5"}, {"loss": 2.5}),
         (words(GRADES, score=QUALITY), {"loss": "2.9"}, {"loss": 0.1}),
-        (words(GRADES), {"loss": "1", "said": "unjudgeable"}, {"unjudgeable": "misread"}),
+        (words(GRADES), {"loss": "1", "choice": "unjudgeable"}, {"unjudgeable": "misread"}),
         (
             words(GRADED.scale, systems=GRADED, score=QUALITY),
             {"a": "3", "b": "0.5"},
@@ -182,7 +182,7 @@ def test_an_excerpt_is_what_tells_an_item_from_others(
         (words(RIGHT, takes_labels=True, classes=90), {"label": "7"}, {"label": 7}),
         (
             words(PREFERENCE.scale, systems=PREFERENCE),
-            {"said": '{"preference": "b", "grade": 2}'},
+            {"choice": '{"preference": "b", "grade": 2}'},
             {"preference": "b", "grade": 2},
         ),
     ],
@@ -204,22 +204,22 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
     [
         ({"loss": "high"}, "loss"),
         ({}, "loss"),
-        ({"said": "[3]"}, "said"),
-        ({"said": "7"}, "said"),
-        ({"said": '{"loss": 1}', "reason": ""}, "reason"),
+        ({"choice": "[3]"}, "choice"),
+        ({"choice": "7"}, "choice"),
+        ({"choice": '{"loss": 1}', "reason": ""}, "reason"),
         *(
-            ({"said": json.dumps({"loss": 1, name: value})}, "said")
+            ({"choice": json.dumps({"loss": 1, name: value})}, "choice")
             for name, value in {"round": 2, "author": "boss", "reason": "forged"}.items()
         ),
-        ({"said": '{"loss": true}'}, "loss"),
-        ({"said": '{"loss": "1"}'}, "loss"),
-        ({"said": '{"label": true}'}, "label"),
-        ({"said": '{"losses": {"a": true, "b": 0}}'}, "losses.Losses.a"),
-        ({"said": '{"preference": "a", "grade": true}'}, "grade"),
-        ({"said": '{"loss": NaN}'}, "loss"),
+        ({"choice": '{"loss": true}'}, "loss"),
+        ({"choice": '{"loss": "1"}'}, "loss"),
+        ({"choice": '{"label": true}'}, "label"),
+        ({"choice": '{"losses": {"a": true, "b": 0}}'}, "losses.Losses.a"),
+        ({"choice": '{"preference": "a", "grade": true}'}, "grade"),
+        ({"choice": '{"loss": NaN}'}, "loss"),
         ({"loss": "nan"}, "loss"),
-        ({"said": '{"loss": 1, "worker": "boss"}'}, "said"),
-        ({"said": '{"loss": 1, "comment": "forged"}'}, "said"),
+        ({"choice": '{"loss": 1, "worker": "boss"}'}, "choice"),
+        ({"choice": '{"loss": 1, "comment": "forged"}'}, "choice"),
     ],
 )
 def test_a_form_that_says_no_judgement_is_refused_by_its_field(

@@ -11,6 +11,7 @@ from httpx import AsyncClient
 
 from tests.api.sessions import test_judge_check as checks
 from tests.api.sessions import test_table as tables
+from tests.api.sessions.test_stalled import session_of, waiting
 from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.tabled import sheet
@@ -73,6 +74,20 @@ async def test_a_page_holds_a_session_its_plan_and_no_seed(visiting: Visiting) -
     assert f"<td><code>{told['commitment']}</code></td>" in answer.text
     assert '<th scope="row">Precision at opening</th><td><bdi>0.5</bdi></td>' in answer.text
     assert "Invite a labeller" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["best", "table"])
+async def test_a_page_has_the_answer_with_open_draws_at_their_worst(
+    visiting: Visiting, kind: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        session, says = await session_of(browser, kind)
+        await waiting(browser, session, says, 3)
+        del browser.headers["Authorization"]
+        page = (await browser.get(f"/sessions/{session}")).text
+    begins = "With the 3 labels that wait, and the open draw counted at its worst: "
+    assert f'id="provisional">{begins}' in page
 
 
 async def test_judge_and_people_are_counted_two_by_two(visiting: Visiting) -> None:

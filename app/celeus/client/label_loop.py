@@ -266,7 +266,7 @@ class Turn:
         self.right = None if draw.right is None else AnswerText.of(draw.right)
         self.answers = tuple(map(AnswerText.of, draw.answers))
         self.said: dict[str, Any] | None = None
-        self.runs = 0
+        self.runs = draw.runs or 0
         self._holder = holder
         self._task = task
 
@@ -521,7 +521,8 @@ class HeldTurns:
     def take(self, held: list[Turn], verdicts: Any) -> list[Turn]:  # noqa: ANN401 -- of any judge
         """Keep what a judge returned for what it was `shown`, all of it or nothing.
 
-        Returns the draws that need another run, of which the judge is asked again.
+        Returns the draws that need another run, of which the judge is asked again once it is
+        known (`keep_runs`) that the runs so far were made.
         """
         try:
             for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
@@ -536,6 +537,12 @@ class HeldTurns:
         if again:
             self.beats = 0
         return again
+
+    def keep_runs(self, held: Sequence[Turn]) -> Flow[None]:
+        """Have it kept how many runs were made of draws that none of them settles."""
+        runs = [{"round": turn.round, "runs": turn.runs} for turn in held]
+        body = self._asked | {"count": 0, "runs": runs}
+        yield from post(f"{self.path}/next", body, patient=True)
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of all items held; return whether all are still held."""

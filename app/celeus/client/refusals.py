@@ -5,7 +5,7 @@ from typing import Any
 
 from celeus.client.service import plain
 from celeus.errors import NeedsAnswer, Refusal, Unavailable
-from celeus.intake.questions import in_python
+from celeus.intake.questions import in_python, question_lines
 
 SHOWN_FAULTS = 3
 REQUEST_TIMEOUT = 408
@@ -70,7 +70,7 @@ class UnansweredFile(Problem, NeedsAnswer):
         self.more["questions"] = body.get("questions") or []
 
     def _sentence(self, body: Mapping[str, Any]) -> str:
-        lines = in_python(body.get("questions") or [])
+        lines = question_lines(body.get("questions") or [], in_python)
         return "\n".join(["The file leaves questions open.", *map(_plain_line, lines)])
 
 

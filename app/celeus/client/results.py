@@ -114,6 +114,7 @@ class Draw:
     right: ShownAnswer | None
     answers: tuple[ShownAnswer, ...]
     turn: int | None
+    runs: int | None
     expires_at: str
     raw: Raw = field(repr=False)
 

@@ -70,14 +70,22 @@ async def held(
 
 
 async def _judge(
-    turns: HeldTurns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+    client: "AsyncClient",
+    held: tuple[HeldTurns, asyncio.Lock],
+    batch: list[Turn],
+    verdict: Callable[[Any], Any],
+    times: CallTimes,
 ) -> None:
     """Have what a worker holds judged: each draw of several runs until one settles it."""
+    turns, lock = held
     while batch:
         with times.call(turns):
             found = verdict(turns.shown(batch))
             found = await found if isawaitable(found) else found
         batch = turns.take(batch, found)
+        if batch:
+            async with lock:
+                await client.run(turns.keep_runs(batch))
 
 
 async def judge_together(
@@ -100,7 +108,7 @@ async def judge_together(
     async def work(turns: HeldTurns, lock: asyncio.Lock) -> None:
         async with aclosing(held(client, turns, lock)) as batches:
             async for batch in batches:
-                await _judge(turns, batch, verdict, times)
+                await _judge(client, (turns, lock), batch, verdict, times)
 
     async def renew() -> None:
         while True:

@@ -71,13 +71,21 @@ def held(
 
 
 def _judge(
-    turns: HeldTurns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+    client: "Client",
+    held: "tuple[HeldTurns, threading.Lock]",
+    batch: list[Turn],
+    verdict: Callable[[Any], Any],
+    times: CallTimes,
 ) -> None:
     """Have what a worker holds judged: each draw of several runs until one settles it."""
+    turns, lock = held
     while batch:
         with times.call(turns):
             found = verdict(turns.shown(batch))
         batch = turns.take(batch, _settled(found))
+        if batch:
+            with lock:
+                client.run(turns.keep_runs(batch))
 
 
 def judge_together(
@@ -102,7 +110,7 @@ def judge_together(
             while not stop.is_set() and (batch := next(batches, None)):
                 # It may have come when nobody waited for it any more
                 if not stop.is_set():
-                    _judge(turns, batch, verdict, times)
+                    _judge(client, (turns, lock), batch, verdict, times)
 
     def renew() -> None:
         while not stop.wait(lease / HEARTBEATS):

@@ -60,7 +60,8 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     """Check an automatic judge against a person, who is asked at this terminal.
 
     Exit 0 when it is as good as asked, 2 when it is not, 3 while that is undecided, 1 on errors.
-    Called again it goes on where it was: what was said lies in the folder .celeus.
+    A judge that is nearly as good as asked, or hardly better, takes about 1 000 answers. Called
+    again it goes on where it was: what was said lies in the folder .celeus.
     """
     from celeus.gates.reports import write
     from celeus.runs import certify

@@ -1,6 +1,7 @@
 """The options that commands share: session, address and key, and whether all is to be judged."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from io import BufferedReader
@@ -66,6 +67,16 @@ def open_file(path: Path, field: str = "file") -> BufferedReader:
         return path.open("rb")
     except OSError as error:
         raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
+
+
+def open_ending(path: Path, field: str = "file") -> BufferedReader:
+    """Open a file that ends; refuses a device, and what cannot be read."""
+    file = open_file(path, field)
+    if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
+        file.close()
+        rule = "a file, and no device"
+        raise InvalidValue(f"{path} must be {rule}", field=field, rule=rule)
+    return file
 
 
 def content_of(file: IO[bytes], most: int) -> Iterator[bytes]:

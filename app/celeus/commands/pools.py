@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections import abc
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,13 +112,15 @@ def _members(mapping: list[str] | None, given: list[str] | None) -> dict[str, An
 
 
 def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
+    from celeus.intake.questions import question_lines
+
     if not file.is_file():
         rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
         raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
     try:
         made = client.create_pool(file.stem, file, **members)
     except NeedsAnswer as refusal:
-        for line in _open_questions(refusal.questions):
+        for line in question_lines(refusal.questions, _typed):
             typer.echo(one_line(line), err=True)
         message = f"{file} leaves questions open: answer each by one of its options"
         raise NeedsAnswer(message, field=refusal.field) from None
@@ -135,15 +138,12 @@ def _delete(client: "Client", pool: "Pool") -> None:
     typer.echo(f"celeus: {pool.id} is deleted again", err=True)
 
 
-def _open_questions(questions: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the questions that a file leaves open, and below each the options that answer it."""
-    for question in questions:
-        yield question["text"]
-        for choice in question["choices"] or [{"value": "…", "means": "any text"}]:
-            is_role = question["name"] == "mapping"
-            name = question["column"] if is_role else question["name"]
-            answer = shlex.quote(f"{name}={choice['value']}")
-            yield f"    {'--mapping' if is_role else '--given'} {answer}: {choice['means']}"
+def _typed(question: abc.Mapping[str, Any], value: str) -> str:
+    """An answer as an option."""
+    option, name = "given", question["name"]
+    if name == "mapping":
+        option, name = name, question["column"]
+    return f"--{option} {shlex.quote(f'{name}={value}')}"
 
 
 def _pairs(written: list[str] | None, field: str, form: str) -> dict[str, str]:

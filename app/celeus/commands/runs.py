@@ -79,6 +79,19 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
     all_: All = False,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="runs: the mean over all runs of a model that answers by chance; default: pool."
+        ),
+    ] = None,
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="With --target runs: run documents again.")
+    ] = False,
+    success: Annotated[
+        str | None,
+        typer.Option(help="With --target runs: which runs of a draw succeed, as 'all of 4'."),
+    ] = None,
     output_path: Annotated[
         Path, typer.Option("--output_path", help="Folder of samples, results and the session.")
     ] = Path("results"),
@@ -188,7 +201,8 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     options = Options(metric, filter_, higher=higher, scale=scale)
     models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
     given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
-    _check_goal(given | {"surrogate": surrogate}, session, two=compare is not None)
+    over = {"target": target, "repeats": repeats or None, "success": success}
+    _check_goal({"surrogate": surrogate, **given, **over}, session, two=compare is not None)
     if session is None and write_pool is None and precision is None and margin is None:
         ways = "--precision, --margin or --budget" if compare else "--precision or --budget"
         confirm_all(f"all documents of {tasks} would be run", ways, all_=all_ or budget is not None)
@@ -197,7 +211,8 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         None if written is None else number_on(SHARES[0], written, name)
         for name, written in (("precision", precision), ("margin", margin), ("alpha", alpha))
     )
-    goal = Goal(width, within, ALPHA if level is None else level, budget)
+    level = ALPHA if level is None else level
+    goal = Goal(width, within, level, budget, target or "pool", repeats, success)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
     _run([Documents(settings, options) for settings in models], machine, wanted)
@@ -210,7 +225,7 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
 
     with ExitStack() as stack:
         served: Session | None = None
-        target = "pool"
+        target = wanted.goal.target
         if wanted.session is not None:
             # Before a model is loaded, which takes longer than to be refused
             served = stack.enter_context(Client()).session(wanted.session)
@@ -219,7 +234,7 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
             target = status.target
         if wanted.pool is None and target == "pool":
             typer.echo(THESE_ANSWERS)
-        _build(models, machine, model=wanted.pool is None)
+        _build(models, machine, model=wanted.pool is None, fresh=target == "runs")
         test = Test.of(models, _guessed(models, wanted.surrogates))
         if average := test.first.average():
             typer.echo(f"the mean over all documents: {average}")
@@ -269,8 +284,9 @@ def _certify(test: "Test", session: "Session", wanted: RunTarget, kept: Path) ->
     what = "the second model leads by" if test.two else test.first.metric
     typer.echo(one_line(str(status)))
     typer.echo(
-        f"{what} {estimate:.4f}, from {lower:.4f} to {upper:.4f}: {status.rounds.judged} of"
-        f" {status.items} documents, {done.labels} of them now in {took:.1f} s ({done.state})"
+        f"{what} {estimate:.4f}, from {lower:.4f} to {upper:.4f}: {status.rounds.judged}"
+        f" {'draws ' * status.repeats}of {status.items} documents, {done.labels} of them now in"
+        f" {took:.1f} s ({done.state})"
     )
     for path in sorted(files):
         typer.echo(f"wrote {path}")
@@ -300,13 +316,15 @@ def _opened(test: "Test", goal: "Goal", file: Path) -> "Iterator[Session]":
         session.client.close()
 
 
-def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> None:
+def _build(models: "list[Documents]", machine: "Machine", *, model: bool, fresh: bool) -> None:
     """Load the models where they are needed, and have all requests built."""
     for documents in models:
         if model or documents.settings.apply_chat_template:
-            documents.start(machine)
+            documents.start(machine, fresh=fresh)
         began = time.monotonic()
         documents.build()
+        if fresh and model:
+            documents.free()
         took = time.monotonic() - began
         settings = documents.settings
         typer.echo(
@@ -370,6 +388,10 @@ def _check_goal(given: Mapping[str, object], session: str | None, *, two: bool) 
     if session is not None and named:
         detail = f"{named[0]} must be left out beside session, which has its own"
         raise InvalidValue(detail, field=named[0], rule="left out beside session")
+    over = next((name for name in ("target", "repeats", "success") if given[name]), None)
+    if over is not None and two:
+        rule = "left out beside --compare, whose answers are one of each document"
+        raise InvalidValue(f"{over} must be {rule}", field=over, rule=rule)
     if given["margin"] is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import content_of, open_file
+from celeus.commands.options import content_of, open_ending
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -75,12 +75,16 @@ def verify(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
+    2 when it cannot be checked: it is another file, its pool is missing, a bound was reached.
+    The last line says which.
+
     --pool also checks draws, probabilities and surrogates against the pool and the seed.
     --items also checks that these items, with these ids and payloads, are what was judged.
     --public-key also checks who signed it. --noted also checks that the ledger starts with the
     events it had when somebody noted `sequence` and `ledger_head` from the session's status.
     --timestamp-roots also checks when it was opened, by the word of a timestamping service.
     """
+    from celeus.core.certificate.attestation import FalseAttestation
     from celeus.operations.certificates.signing_keys import trusted_key
 
     paths = {
@@ -90,17 +94,21 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         "timestamp_roots": timestamp_roots,
     }
     trusted = None if public_key is None else trusted_key(public_key)
-    report, subjects = _verified(paths, subject, trusted, noted or [], seconds)
+    try:
+        report, subjects = _verified(paths, subject, trusted, noted or [], seconds)
+    except FalseAttestation as error:
+        _echo(f"celeus: does not hold: {error}", err=True)
+        raise SystemExit(1) from None
     if as_json:
-        about = [asdict(named) for named in subjects]
-        typer.echo(json.dumps(report.to_dict() | {"subjects": about}, indent=2))
+        more = {"verdict": report.verdict, "subjects": [asdict(named) for named in subjects]}
+        typer.echo(json.dumps(report.to_dict() | more, indent=2))
     else:
         for named in subjects:
             _echo(f"about {named}, says whoever signed the certificate")
         _print(report)
     if not report.valid:
         _echo(f"celeus: {report.line}", err=True)
-        raise SystemExit(1)
+        raise SystemExit(1 if report.verdict == "does not hold" else 2)
 
 
 def _verified(
@@ -145,6 +153,8 @@ def signing_key(
 
 def audit(data_dir: DataDir = None) -> None:
     """Recompute every session and pool of the database; exit status 1 on a difference.
+
+    2 when the database cannot be checked.
 
     Run it after a restore: hash chains, states, trajectories and certificates must follow from
     plans, pools and ledgers, and the digests of pools' items from the items. Of deleted sessions
@@ -346,7 +356,7 @@ def _files(
 ) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
     """Open the files, attestations and bundles as what is in them; also what they are about."""
     files: dict[str, IO[bytes]] = {
-        name: stack.enter_context(open_file(path))
+        name: stack.enter_context(open_ending(path))
         for name, path in paths.items()
         if path is not None
     }
@@ -393,12 +403,15 @@ def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject
 
 def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
     from celeus.commands.attest import sha256_of
+    from celeus.core.certificate.attestation import FalseAttestation
 
+    if not subjects:
+        message = "this is about nothing that is named: `celeus attest` names it"
+        raise InvalidValue(message, field="subject", rule="left out beside a certificate alone")
     digest = sha256_of(file)
     if all((subject.algorithm, subject.digest) != ("sha256", digest) for subject in subjects):
-        names = ", ".join(map(str, subjects)) or "nothing that is named: `celeus attest` names it"
-        message = f"{file} is sha256:{digest}, and this is about {names}"
-        raise InvalidValue(message, field="subject", rule="the file that was attested")
+        names = ", ".join(map(str, subjects))
+        raise FalseAttestation(f"{file} is sha256:{digest}, and this is about {names}")
 
 
 def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:

@@ -215,6 +215,8 @@ class LiveSession:
             self._turns.size = min(self._turns.size + 1, MOST_HELD)
         self._say(drawn)
         self._settle(side, drawn.number)
+        if drawn.turn.runs and drawn.turn.said is None:
+            await to_thread.run_sync(self._keep_runs, drawn.turn)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
             # What another sample's request has taken along is sent already
@@ -293,6 +295,10 @@ class LiveSession:
                 " several processes on one session have the same worker="
             )
         return fresh
+
+    def _keep_runs(self, turn: Turn) -> None:
+        with self._lock:
+            self.session.client.run(self._turns.keep_runs([turn]))
 
     def renew(self) -> bool:
         """Renew the leases of the draws held."""

@@ -9,15 +9,19 @@ full run builds all requests here, and is left before the first of them reaches 
 import json
 import math
 import os
+import random
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
+from inspect import signature
 from itertools import chain
 from typing import Any, Never
 
+import numpy as np
 from lm_eval import simple_evaluate
 from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model
@@ -33,11 +37,13 @@ from lm_eval.utils import (
 from celeus.errors import InvalidValue
 from celeus.intake.formats.lm_eval import Reading, model_of, settings_of, several
 from celeus.intake.rows import Options, Row, chosen, refused
+from celeus.seeds import new_seed
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 """Members of a sample that tell what was asked; those of an item's payload."""
 _DECLINES = (AssertionError, KeyError, OSError, RuntimeError, TypeError, ValueError)
 _PROBE = (0.0, 0.25, 1.0)
+_NOT_FRESH = "with a fixed seed no run is fresh, which the claim is about"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +117,18 @@ class Documents:
             how = "say --higher-is-better or --lower-is-better"
             raise refused(f"tasks differ in which {self.metric} is better: {how}", "metric")
 
-    def start(self, machine: Machine) -> None:
-        """Load the model, once."""
+    def start(self, machine: Machine, *, fresh: bool = False) -> None:
+        """Load the model, once; ``fresh`` has it answer by chance, each time anew."""
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise _alone("WORLD_SIZE")
         settings = self.settings
         with _declined(f"model {settings.model}"):
             kind = get_model(settings.model)
+            arguments = settings.model_args
+            if fresh:
+                arguments = _without_seed(arguments, kind)
             model = kind.create_from_arg_string(
-                settings.model_args,
+                arguments,
                 {
                     "batch_size": machine.batch_size,
                     "max_batch_size": machine.max_batch_size,
@@ -128,7 +137,32 @@ class Documents:
             )
         if model.world_size > 1:
             raise _alone("world_size")
+        if fresh and hasattr(model, "_seed"):
+            # An endpoint is sent it with every request
+            model._seed = None  # noqa: SLF001
         self._model = model
+
+    def free(self) -> None:
+        """Have chance decide what the model answers; refuses requests that chance does not decide.
+
+        lm-eval seeds all random numbers when requests are built: each start would repeat the runs
+        of the one before.
+        """
+        asked = [
+            request.args[1] if request.request_type == "generate_until" else {}
+            for sample in self._samples.values()
+            for request in sample.requests
+        ]
+        if any("seed" in given for given in asked):
+            raise refused(f"{_NOT_FRESH}: leave the seed out of --gen_kwargs", "gen_kwargs")
+        if not any(given.get("do_sample") or given.get("temperature") for given in asked):
+            how = "say --gen_kwargs temperature=0.7,do_sample=true, or leave out --target"
+            what = f"{', '.join(self.settings.tasks)} is answered without chance"
+            raise refused(f"{what}, so that every run would be the same: {how}", "target")
+        random.seed()
+        np.random.seed()  # noqa: NPY002 -- what models draw from
+        if torch := sys.modules.get("torch"):
+            torch.seed()
 
     def build(self) -> None:
         """Make every request as a full run does; a chat template needs the model for it."""
@@ -306,6 +340,19 @@ class _Sample:
             text = json.dumps(line | scores, default=handle_non_serializable, ensure_ascii=False)
             found.append(json.loads(text))
         return found
+
+
+def _without_seed(arguments: str, kind: type[LM]) -> str:
+    """Return a model's arguments with a seed of this start alone; refuses one that is given.
+
+    The engine of a local model has one, and draws on from it.
+    """
+    if "seed" in simple_parse_args_string(arguments):
+        raise refused(f"{_NOT_FRESH}: leave the seed out of --model_args", "model_args")
+    if "seed" not in signature(kind).parameters:
+        return arguments
+    own = f"seed={int.from_bytes(new_seed()[:4])}"
+    return f"{arguments},{own}" if arguments else own
 
 
 class _Built(Exception):

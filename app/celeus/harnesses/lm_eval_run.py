@@ -38,12 +38,18 @@ SIDES = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Precision, margin, error probability and budget of a session; a margin needs two models."""
+    """What a session is to find out, and when it stops; a margin needs two models.
+
+    With ``target`` `runs` documents are run by chance, with ``repeats`` any number of times.
+    """
 
     precision: float | None
     margin: float | None
     alpha: float
     budget: int | None
+    target: str = "pool"
+    repeats: bool = False
+    success: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +140,16 @@ class Test:
             rows,
             None,
             precision=goal.precision,
-            loss=LOSS,
+            # A run of several succeeds or fails, and nothing between
+            loss=LOSS if goal.success is None else "zero_one",
+            target=goal.target,
+            repeats=goal.repeats,
+            success=goal.success,
             score=(first.metric, "higher" if first.higher else "lower")
             if first.options.scale == LOSS
             else None,
             alpha=goal.alpha,
-            budget=goal.budget or "all",
+            budget=goal.budget or (None if goal.repeats else "all"),
             file=file,
         )
 
@@ -149,9 +159,6 @@ class Test:
             way = "leave out --compare" if self.two else "name the second model with --compare"
             held = "one system" if self.two else "two systems"
             raise refused(f"{status.id} is a session of {held}: {way}", "session")
-        if status.repeats or status.success is not None:
-            way = "open one without `repeats` and `success`, since answers are kept here"
-            raise refused(f"{status.id} runs its documents again: {way}", "session")
         ends = (-1.0, 1.0) if self.two else LOSS
         scale = status.scale
         if scale is not None and not all(
@@ -176,7 +183,7 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A test under way; no document is run twice, whoever is killed between."""
+    """A test under way; no run is made twice, whoever is killed between."""
 
     test: Test
     kept: Verdicts
@@ -187,8 +194,7 @@ class Work:
         def judge_turns(turns: Sequence[Turn]) -> list[None]:
             for turn in turns:
                 self._check(turn)
-            items = [turn.id for turn in turns]
-            losses = zip(*(self._losses(name, items) for name in self.models), strict=True)
+            losses = zip(*(self._losses(name, turns) for name in self.models), strict=True)
             for turn, of in zip(turns, losses, strict=True):
                 self._record(turn, of)
             return [None] * len(turns)
@@ -200,22 +206,21 @@ class Work:
         """The models by name."""
         return dict(zip(self.test.names, self.test.models, strict=True))
 
-    def _losses(self, name: str, items: Sequence[str]) -> list[float | None]:
+    def _losses(self, name: str, turns: Sequence[Turn]) -> list[float | None]:
         model = self.models[name]
-        new = [item for item in dict.fromkeys(items) if not self._lines(name, item)]
-        if new:
-            ran = model.run(new)
+        new = [turn for turn in turns if self.kept.get(_key(name, turn)) is None]
+        while new:
+            # A document that is drawn twice is run twice, one run after the other
+            batch = {turn.id: turn for turn in reversed(new)}
+            ran = model.run([*batch])
             # All before any is kept: a score that is none is refused here
             for item, lines in ran.items():
                 model.loss(item, lines)
             for item, lines in ran.items():
-                self.kept.keep(key_of(name, item), {"lines": lines})
-        return [model.loss(item, self._lines(name, item)) for item in items]
-
-    def _lines(self, name: str, item: str) -> list[dict[str, Any]]:
-        """Return the log's lines of a document, none if it has not been run."""
-        kept = self.kept.get(key_of(name, item))
-        return [] if kept is None else kept["lines"]
+                kept = {"lines": lines, "of": [name, item]}
+                self.kept.keep(_key(name, batch[item]), kept)
+            new = [turn for turn in new if turn is not batch[turn.id]]
+        return [model.loss(turn.id, self.kept[_key(name, turn)]["lines"]) for turn in turns]
 
     def _record(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
         """Record the losses of an item, or that there are none."""
@@ -253,8 +258,9 @@ class Work:
             place = folder / sanitize_model_name(name)
             totals = Counter(model.task_of(row.id) for row in model.rows)
             samples: dict[str, list[dict[str, Any]]] = {}
+            kept = self._lines(name)
             for row in model.rows:
-                if lines := self._lines(name, row.id):
+                if lines := kept.get(row.id):
                     samples.setdefault(model.task_of(row.id), []).extend(lines)
             for task, lines in samples.items():
                 drawn = [line | {DRAWN_BY: status.id} for line in lines]
@@ -275,6 +281,14 @@ class Work:
             files[place / f"results_{date}.json"] = text.encode()
         return files
 
+    def _lines(self, name: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the log's lines of a model by document, of all runs of it."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for kept in self.kept:
+            if kept.get("of", ())[:1] == [name]:
+                found.setdefault(kept["of"][1], []).extend(kept["lines"])
+        return found
+
     def _found(self, status: Status) -> dict[str, Any]:
         """Return the estimate and its ends as a tool's score, with its name."""
         first, metric = self.test.first, self.test.first.metric
@@ -282,14 +296,18 @@ class Work:
         if self.test.two:
             metric += "_difference"
             what = {"difference": f"{self.test.names[1]} less {self.test.names[0]}"}
+        if status.success is not None:
+            metric += f"_{status.success.replace(' ', '_')}"
         tasks = ",".join(first.settings.tasks)
         limit = first.settings.limit
         of = tasks if limit is None else f"{tasks} (the first {limit} of each task)"
         what |= {
-            "of": f"the mean {metric} over {status.items} documents of {of}",
+            "of": f"the mean {metric} over {'all runs of ' if status.target == 'runs' else ''}"
+            f"{status.items} documents of {of}",
             "average": first.average(),
             "session": status.id,
             "labels": status.rounds.judged,
+            **({} if status.runs is None else {"runs": status.runs}),
             "alpha": status.alpha,
             "sentence": status.sentence,
             "samples": UNEQUAL,
@@ -298,3 +316,8 @@ class Work:
         scores: dict[str, Any] = {f"{metric}{end},{first.filter}": value for end, value in ends}
         scores[f"{metric}_stderr,{first.filter}"] = "N/A"
         return {"results": {tasks: {"alias": tasks, **scores}}, "celeus": what}
+
+
+def _key(name: str, turn: Turn) -> str:
+    """The key of a run: of a model, and of a draw, which may have several."""
+    return key_of(name, turn.id, turn.round, turn.runs)

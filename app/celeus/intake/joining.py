@@ -224,7 +224,8 @@ def _verdicts(rows: Sequence[Row]) -> dict[str, float]:
 
 def _models(rows: Sequence[Row], named: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The models of the logs, and those beside ``named``, whose losses make the guesses."""
-    _check_one_item_each(rows)
+    _check_same_items(rows)
+    _check_scores(rows)
     models = tuple(dict.fromkeys(row.model for row in rows))
     for name in named:
         _check_model(name, models)
@@ -378,13 +379,8 @@ def _check_whole(rows: Sequence[Row]) -> None:
         )
 
 
-def _check_one_item_each(rows: Sequence[Row]) -> None:
-    """Refuse rows of one id that are of two items, and a pool in which nothing has a score."""
-    _check_same_items(rows)
-    _check_scores(rows)
-
-
 def _check_same_items(rows: Sequence[Row]) -> None:
+    """Refuse rows of one id that are of two items."""
     first: dict[str, Row] = {}
     for row in rows:
         seen = first.setdefault(row.id, row)

@@ -127,28 +127,33 @@ def _of_upload(refusal: InvalidValue) -> InvalidValue:
 class SheetItems:
     """The items of a sheet by line; ``table`` is None where its rows are items already."""
 
+    sheet: Sheet
     rows: Iterator[Line]
     table: Table | None = None
 
 
 def items_of(
-    sheet: Sheet,
+    file: IO[bytes],
+    given: SentFile,
     kind: Kind,
-    options: Options,
     remembered: Sequence[Mapping[str, str]] = (),
     *,
     json_of: JsonReader,
-) -> Iterator[SheetItems | None]:
-    """None now and then while the sheet is read, and then its items.
+) -> Generator[SheetItems | None, None, None]:
+    """None now and then while the file is read, and then its items.
 
-    ``json_of`` reads payloads in cells. Raises NeedsAnswer with all questions that are open.
+    They can be read until the generator is closed. ``json_of`` reads payloads in cells. Raises
+    NeedsAnswer with all questions that are open.
     """
-    names = _item_names(sheet, options)
-    if names is not None:
-        yield SheetItems(as_they_are(sheet, names, json_of))
-        return
-    for table in answered(sheet, kind, options, remembered):
-        yield None if table is None else SheetItems(table.items.rows(), table)
+    for sheet in opened(file, given):
+        names = None if sheet is None else _item_names(sheet, given.options)
+        if sheet is None:
+            yield None
+        elif names is not None:
+            yield SheetItems(sheet, as_they_are(sheet, names, json_of))
+        else:
+            for table in answered(sheet, kind, given.options, remembered):
+                yield None if table is None else SheetItems(sheet, table.items.rows(), table)
 
 
 def _item_names(sheet: Sheet, options: Options) -> list[str] | None:

@@ -7,7 +7,7 @@ their choices, the API answers 422 `needs_answer`, and the command line names th
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -79,17 +79,23 @@ def asked(place: str, questions: Sequence[Question], detail: str | None = None) 
     )
 
 
-def in_python(questions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The lines of these questions, with their choices as arguments of a call in Python."""
+def question_lines(
+    questions: Sequence[Mapping[str, Any]], typed: Callable[[Mapping[str, Any], str], str]
+) -> Iterator[str]:
+    """The lines of these questions, each with its choices as they are ``typed`` in an answer."""
     for question in questions:
         yield " ".join(question["text"].split())
         for choice in question["choices"] or [{"value": "…", "means": "any text"}]:
-            answer = json.dumps(choice["value"], ensure_ascii=False)
-            if question["name"] == "mapping":
-                column = json.dumps(question["column"], ensure_ascii=False)
-                answer = f"{{{column}: {answer}, …}}"
             means = " ".join(choice["means"].split())
-            yield f"    {question['name']}={answer}: {means}"
+            yield f"    {typed(question, choice['value'])}: {means}"
+
+
+def in_python(question: Mapping[str, Any], value: str) -> str:
+    """An answer as an argument of a call in Python."""
+    answer = json.dumps(value, ensure_ascii=False)
+    if question["name"] == "mapping":
+        answer = f"{{{json.dumps(question['column'], ensure_ascii=False)}: {answer}, …}}"
+    return f"{question['name']}={answer}"
 
 
 def named(refusal: NeedsAnswer) -> NeedsAnswer:

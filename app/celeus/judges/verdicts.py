@@ -3,7 +3,7 @@
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -58,6 +58,12 @@ class Verdicts:
         if key in self._earlier:
             self._used.add(key)
         return self._known.get(key)
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        yield from self._known.values()
 
     def judge_of(self, session: str) -> str | None:
         """Return the fingerprint of the judge that judged a session last from here, if any."""

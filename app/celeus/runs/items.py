@@ -16,8 +16,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.rows.validation import row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
-from celeus.intake.opening import SentFile, items_of, opened
-from celeus.intake.questions import in_python
+from celeus.intake.opening import SentFile, items_of
+from celeus.intake.questions import in_python, question_lines
 from celeus.intake.rows import Options
 from celeus.intake.sources import tabular
 from celeus.intake.sources.files import Source
@@ -32,6 +32,8 @@ from celeus.strict_json import json_of
 _MOST_NAMED = 12
 _PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)
 """Members of an item that columns make, and those that make none."""
+_WAYS = {"surrogate": "; scale gives other ends, and missing a value that stands for none"}
+"""Ways on from a member that columns make and a pool refuses."""
 _MALFORMED = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
@@ -217,12 +219,10 @@ def _items(
     file: IO[bytes], given: SentFile, scale: LossScale, name: str
 ) -> tuple[list[dict[str, Any]], bool]:
     kind = Kind(scale.lower, scale.upper)
-    with closing(opened(file, given)) as sheets:
-        sheet = next(sheet for sheet in sheets if sheet is not None)
-        read = items_of(sheet, kind, given.options, json_of=json_of)
+    with closing(items_of(file, given, kind, json_of=json_of)) as read:
         found = next(items for items in read if items is not None)
         if found.table is not None and found.table.source != "given":
-            LOG.warning("celeus: %s: %s", name, _told(found.table))
+            LOG.warning("celeus: %s: %s", name, _roles(found.table))
         lines = [*found.rows]
     rows, bad = [], []
     for line, row in lines:
@@ -232,30 +232,35 @@ def _items(
         else:
             rows.append(item)
     if bad:
-        raise _bad_rows(bad, name)
+        way = "" if found.table is None else _WAYS.get(bad[0][1].rule.partition(":")[0], "")
+        raise _bad_rows(bad, name, way)
     return rows, found.table is not None
 
 
 def _checked(row: dict[str, Any], scale: LossScale) -> dict[str, Any] | BadRow:
-    """Return the item without members that are None; a bad row if a pool would refuse it."""
+    """Return the item without members that are None; a bad row if a pool would refuse it.
+
+    Payloads, which take as long again, are left to the pool.
+    """
     item = {name: value for name, value in row.items() if value is not None}
+    beside = {name: value for name, value in item.items() if name != "payload"}
     # Items of several metrics or systems are checked where these are known
-    faults = row_faults(item, scale, None) if item.keys() <= FIELDS else []
+    faults = row_faults(beside, scale, None) if beside.keys() <= FIELDS else []
     if not faults:
         return item
     field, rule, value = faults[0]
     return BadRow(f"{field}: {rule}", value if isinstance(value, str) else shortened(value))
 
 
-def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
+def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str, way: str) -> InvalidValue:
     (line, row), more = bad[0], len(bad) - 1
     detail = f"line {line} of {name} cannot be read"
     if more:
         detail += f", nor can {more} other{'s' if more > 1 else ''}"
-    return InvalidValue(detail, field="items", rule=row.rule, value=row.text)
+    return InvalidValue(detail, field="items", rule=f"{row.rule}{way}", value=row.text)
 
 
-def _told(table: Table) -> str:
+def _roles(table: Table) -> str:
     """The members that items have, with the columns they are from, and the columns hidden."""
     parts: dict[str, list[str]] = {part: [] for part in _PARTS}
     for column in table.columns:
@@ -283,6 +288,7 @@ def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAns
     source = "items" if path is None else json.dumps(path, ensure_ascii=False)
     call = f"celeus.read_items({source}, {', '.join(answers)})"
     head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"
-    asked = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
-    asked.more.update(refusal.more)
-    return asked
+    lines = [head, *question_lines(refusal.questions, in_python)]
+    renamed = NeedsAnswer("\n".join(lines), field=refusal.field)
+    renamed.more.update(refusal.more)
+    return renamed

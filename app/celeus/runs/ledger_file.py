@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from celeus.core.canonical import canonical_json
-from celeus.core.runs.run_file import FORMAT, KIND
+from celeus.core.runs.run_file import FORMAT, KIND, RUNS
 from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailable
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -31,13 +31,15 @@ _OPEN: "weakref.WeakValueDictionary[Path, AppendedFile]" = weakref.WeakValueDict
 class Contents:
     """The contents of a file: header, rows of items, and lines of the ledger.
 
-    ``records`` are the parsed ``lines``, with every number as a float.
+    ``records`` are the parsed ``lines``, with every number as a float; ``runs`` those made of draws
+    that none of them settles.
     """
 
     header: Mapping[str, Any]
     rows: Sequence[bytes]
     records: Sequence[Mapping[str, Any]]
     lines: Sequence[bytes]
+    runs: Mapping[int, int]
 
 
 class AppendedFile:
@@ -124,8 +126,11 @@ class LedgerFile(AppendedFile):
         if len(whole) < len(data):
             self.cut(len(whole))
         first = 1 + header["items"]
-        records = [self._object(line, parse_int=float) for line in lines[first:]]
-        return Contents(header, lines[1:first], records, lines[first:])
+        kept = [line for line in lines[first:] if not line.startswith(RUNS)]
+        made = [self._object(line) for line in lines[first:] if line.startswith(RUNS)]
+        records = [self._object(line, parse_int=float) for line in kept]
+        runs = {line["round"]: line["runs"] for line in made}
+        return Contents(header, lines[1:first], records, kept, runs)
 
     def parsed(self, rows: Iterable[bytes]) -> list[Mapping[str, Any]]:
         """Parse rows that were read."""

@@ -109,7 +109,8 @@ class LocalClient(Client):
 
     def _next(self, request: Request) -> object:
         body = _body(request)
-        return self.ledger.next(body["worker"], body["count"])
+        runs = {made["round"]: made["runs"] for made in body.get("runs", ())}
+        return self.ledger.next(body["worker"], body["count"], runs)
 
     def _observe(self, request: Request) -> object:
         body = _body(request)

@@ -50,8 +50,7 @@ class Item:
 
 
 Judge = Callable[[Item, Any], object]
-"""Function from an item and an output to the loss of the output, or to its score if one is named;
-the same whenever it is asked."""
+"""Function from an item and an output to the loss of the output, or its score if one is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,9 @@ class Proposals:
     be better by more. ``normalisation``: where the text of an output decides its loss, equal ones
     make no difference and need no judge, as in `celeus.compare`. ``budget`` is the most items to
     judge for one proposal.
+
+    The promise is about the items, and about the first answer of candidate and judge on each, where
+    these answer by chance: who proposes the same again then has new answers, some of them better.
 
     What was spent of alpha is kept in ``file``, by default one for these items in the folder
     `.celeus`: called again with the same arguments, and the incumbent as it then was, the account

@@ -33,6 +33,7 @@ from celeus.core.insights.status import (
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan_request import SessionRequest, plan_of
+from celeus.core.plans.success import check_open
 from celeus.core.pools.item import Item
 from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
@@ -102,6 +103,7 @@ class Run:
         self._holders: dict[int, frozenset[str]] = {}
         self._late: dict[int, frozenset[str]] = {}
         self._passed: set[tuple[int, str]] = set()
+        self._open_runs: dict[int, int] = {}
         self.judges: dict[str, str] = {}
         """The fingerprints of functions that judge now, by worker."""
         self.taken_up = 0
@@ -226,6 +228,7 @@ class Run:
         except Mismatch as mismatch:
             raise _broken(file, f"{mismatch.where}: {mismatch.claimed}") from mismatch
         run._replay(transcript, contents.lines)
+        run._open_runs = dict(contents.runs)
         return run
 
     def _replay(self, transcript: Transcript, lines: Sequence[bytes]) -> None:
@@ -330,13 +333,26 @@ class Run:
         answers = [value for place in PLACES for value in (draw.get(place) or {}).values()]
         return not answers or any(value is not None for value in answers)
 
-    def next(self, worker: str, count: int) -> dict[str, Any]:
+    def next(
+        self, worker: str, count: int, runs: Mapping[int, int] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """Return up to ``count`` draws for a worker, as `celeus.core.session.handout` says.
 
-        Draws held by a process that was killed have no worker.
+        Draws held by a process that was killed have no worker. ``runs`` are those made of rounds
+        that it holds, none of which settles its round: who goes on makes none of them again.
         """
         with self._lock:
+            self._keep_runs(worker, runs)
             return self._writing(lambda: self._offer(worker, count))
+
+    def _keep_runs(self, worker: str, runs: Mapping[int, int]) -> None:
+        for round_, made in runs.items():
+            check_open(getattr(self.plan, "success", None), made)
+            held = worker in self._holders.get(round_, ())
+            if held and made > self._open_runs.get(round_, 0):
+                line = {"kind": "runs", "round": round_, "runs": made}
+                self.file.append([canonical_json(line)])
+                self._open_runs[round_] = made
 
     def observe(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
         """Record all judgements or none, and return up to ``count`` next draws for the worker.
@@ -483,7 +499,8 @@ class Run:
         )
         parts = self._state.presented(self.upload.pool, item, round_)
         seen: Item = parts.pop("item")
-        return {"round": round_, "item": seen, **parts}
+        made = self._open_runs.get(round_)
+        return {"round": round_, "item": seen, **parts} | ({"runs": made} if made else {})
 
     def _judge(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
         losses = [self._state.outcome(self.upload.pool, judgement) for judgement in judgements]
@@ -497,6 +514,14 @@ class Run:
                 answer, runs = losses[fresh[round_]], judgements[fresh[round_]].runs
             if answer is PENDING:
                 self._must_be_open()
+                made = self._open_runs.get(round_, 0)
+                if judgement.runs is not None and judgement.runs <= made:
+                    raise ObservationConflict(
+                        f"round {round_} has {made} runs already, none of which settles it",
+                        field="runs",
+                        rule="a judgement with a later run",
+                        value=judgement.runs,
+                    )
                 fresh[round_] = place
             elif loss != answer or judgement.runs != runs:
                 raise ObservationConflict(

@@ -402,6 +402,8 @@ leases = Table(
     Column("passed", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Who was handed it before `worker` and may still judge it: key, worker, and the lease's end.
     Column("beside", JSONB(none_as_null=True)),
+    # How many runs of a draw of several were made, none of which settles it.
+    Column("runs", SmallInteger, nullable=False, server_default=text("0")),
 )
 
 labellers = Table(

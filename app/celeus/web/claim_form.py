@@ -113,8 +113,8 @@ class ClaimForm:
             return []
         columns = self._pool.columns
         able = strategies_for(self._pool.loss.kind, columns)
-        own = any(column.startswith("surrogate.") for column in columns)
-        return [*([""] if own else []), *able] if able else []
+        uploaded = any(column.startswith("surrogate.") for column in columns)
+        return [*([""] if uploaded else []), *able] if able else []
 
     @property
     def risk(self) -> tuple[str, str]:

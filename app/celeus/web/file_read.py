@@ -143,7 +143,7 @@ class FileToShow(BaseModel):
         return f"{self.counted_rows}: {', '.join(ROLES.get(role, role).lower() for role in used)}."
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What the file is, how it was read, and where the roles are from."""
         read = [_FORMATS.get(self.format or "", ""), *self.read_as]
         parts = [", ".join(filter(None, read)), counted(len(self.columns), "column")]

@@ -132,7 +132,7 @@ async def _judged(
         params=params,
         groups={name: values[:MOST_OFFERED] for name, values in found.groups.items()},
         loss=found.pool.scale.kind,
-        told=problem or _told(len(rows), more=following is not None),
+        summary=problem or _summary(len(rows), more=following is not None),
         rows=[_row(words, row, items.get(row["index"])) for row in rows],
         following=following,
         file=urlencode(
@@ -175,7 +175,7 @@ async def _judgement(
             "at": comment["at"],
             "kind": "comment by",
             "who": comment["rater"] or comment["person"] or comment["worker"],
-            "said": f": “{comment['comment']}”",
+            "words": f": “{comment['comment']}”",
         }
         for comment in history["comments"]
     ]
@@ -292,20 +292,20 @@ def _row(
     words: JudgeWords, row: Mapping[str, Any], item: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     payload = None if item is None else item["payload"]
-    said = words.of(row, payload)
+    judged = words.of(row, payload)
     person, worker = row["person"], row["worker"]
     return {
         "round": row["round"],
         "item": row["item"],
         "excerpt": "" if item is None else excerpt(item),
-        "said": said,
+        "judged": judged,
         "person": "the panel" if row["kind"] == "outcome" and person is None else person or "",
         # The worker, where that is another word
         "worker": worker if person and worker and not worker.startswith(person) else "",
         "at": row["judged_at"],
         "remarks": _remarks(row),
         "outside": not row["in_interval"],
-        "choices": [choice for choice in words.choices(payload) if choice.words != said],
+        "choices": [choice for choice in words.choices(payload) if choice.words != judged],
     }
 
 
@@ -322,18 +322,18 @@ def _remarks(row: Mapping[str, Any]) -> list[str]:
 def _event(words: JudgeWords, event: Mapping[str, Any], payload: object) -> dict[str, str]:
     amended = event["kind"] == "amendment"
     who = (event["author"] if amended else None) or event["person"]
-    said = "" if event["kind"] == "draw" else f": {words.of(event, payload)}"
+    judged = "" if event["kind"] == "draw" else f": {words.of(event, payload)}"
     reason = "" if event["reason"] is None else f" — “{event['reason']}”"
     kind = _EVENTS[event["kind"]]
     return {
         "at": event["at"],
         "kind": kind if who else kind.rsplit(" ", 1)[0],
         "who": who or "",
-        "said": said + reason,
+        "words": judged + reason,
     }
 
 
-def _told(rows: int, *, more: bool) -> str:
+def _summary(rows: int, *, more: bool) -> str:
     if rows == 0:
         return "Nothing here so far: the next page looks further." if more else "Nothing here."
     plural = "s" * (rows != 1)

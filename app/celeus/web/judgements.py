@@ -36,7 +36,7 @@ class Choice:
     """An answer that can be chosen: its words, and the members of the request that gives it."""
 
     words: str
-    said: str
+    members: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class JudgeWords:
 
     def choices(self, payload: object) -> list[Choice]:
         """Return the answers to choose from; none where a number is typed."""
-        return [Choice(words, json.dumps(said)) for words, said in self._choices(payload)]
+        return [Choice(words, json.dumps(members)) for words, members in self._choices(payload)]
 
     @property
     def numbers(self) -> list[Number]:
@@ -93,7 +93,7 @@ class JudgeWords:
 
     def correction(self, form: Form, round_: int) -> AmendmentRequest:
         """Return what the form of a correction says of a round."""
-        reason, chosen = form.get("reason").strip(), form.get("said")
+        reason, chosen = form.get("reason").strip(), form.get("choice")
         members: Any = {"unjudgeable": reason}
         if not chosen:
             typed = {number.name: _typed(number, form) for number in self.numbers}
@@ -102,7 +102,7 @@ class JudgeWords:
             try:
                 members = _CHOICE.validate_json(chosen)
             except ValidationError as error:
-                raise InvalidValue("said: the page has no such choice", field="said") from error
+                raise InvalidValue("choice: the page has no such choice", field="choice") from error
         members |= {"round": round_, "reason": reason or None}
         return validated(AmendmentRequest, members, strict=True)
 

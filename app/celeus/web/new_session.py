@@ -43,7 +43,7 @@ class PoolList(NamedTuple):
     more: bool
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many are shown, of how many."""
         if not self.known:
             return "There is no pool yet. Upload a file instead."
@@ -129,10 +129,10 @@ async def _page(
     del made
     pool, search, limit, archived = wanted
     chosen = None if pool is None else await _chosen(view, parsed("pool", pool))
-    told = None
+    version = None
     if chosen is not None:
         considered = PoolOut.model_validate(chosen)
-        told = (await pool_instructions(view.context, chosen.pool_id)).now
+        version = (await pool_instructions(view.context, chosen.pool_id)).now
     return view.page(
         "newsession.html",
         fault=fault,
@@ -140,7 +140,7 @@ async def _page(
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
         pool=chosen,
         claim=ClaimForm(considered),
-        instructions=None if told is None else told.text,
+        instructions=None if version is None else version.text,
         facts=facts_of,
         list=await _listed(view, search.strip().lower(), limit, archived=archived),
         limit=min(limit + AT_ONCE, MOST_READ),

@@ -10,7 +10,9 @@ A visitor who is not signed in is redirected to `/login` and back; a refusal is 
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http import HTTPStatus
 from typing import Annotated, Any, cast
 from urllib.parse import quote
@@ -29,6 +31,7 @@ from celeus.api.access.cookies import INTERFACE, READING, headers_of
 from celeus.api.watch.requests import request_id
 from celeus.api.wire.problems import BEHIND, PROBLEMS_PAGE, RETRY_SECONDS, is_behind, status_of
 from celeus.errors import (
+    Conflict,
     CsrfMissing,
     InvalidValue,
     NotFound,
@@ -39,6 +42,13 @@ from celeus.errors import (
 )
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.idempotency import (
+    IdempotentRequest,
+    Replay,
+    keep,
+    peek,
+    transaction_of,
+)
 from celeus.web.assets import ICON
 from celeus.web.forms import Form, own_form
 from celeus.web.rendering import Templates
@@ -48,6 +58,10 @@ LOGIN = "/login"
 SHARED = "/s/"
 """Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
+_SENT_ALREADY = (
+    "This form was sent already, and the secret that it made is not shown again. If it is lost,"
+    " revoke what was made, and make another."
+)
 _DOCUMENTS = ("/report", "/certificate")
 """Ends of paths of the interface that people follow as links."""
 _Shows = Callable[[Request, Exception], Awaitable[Response | None]]
@@ -98,7 +112,10 @@ class View:
         if act is None:
             raise InvalidValue("act: this page has no such form", field="act")
         try:
+            await peek(self.context, self._form_sent)
             result = await act(self, **arguments)
+        except Replay:
+            return await page(self, fault=Conflict(_SENT_ALREADY), **arguments)
         except Refusal as fault:
             return await page(self, fault=fault, **arguments)
         if isinstance(result, str):
@@ -106,7 +123,20 @@ class View:
             path = f"{url.path}?{url.query}" if url.query else url.path
             place = path + result if result.startswith("#") else result
             return RedirectResponse(place, HTTPStatus.SEE_OTHER)
+        with suppress(Replay):
+            async with transaction_of(self.context, self._form_sent) as db:
+                await keep(db, self.context, self._form_sent, None)
         return await page(self, made=result, **arguments)
+
+    @property
+    def _form_sent(self) -> IdempotentRequest[None] | None:
+        """Return the form by its number: a page that is loaded again makes no second secret."""
+        number = self.form.get("once").encode()
+        if not number:
+            return None
+        digest = sha256(number)
+        key = f"form {digest.hexdigest()}"
+        return IdempotentRequest(key, digest.digest(), HTTPStatus.OK, lambda _: b"")
 
     @property
     def address(self) -> str:

@@ -111,7 +111,7 @@ async def _page(
     keys, _ = await page_of_keys(context, MOST, None, KeyFilter(False, True, None))
     invitations, _ = await page_of_invitations(context, MOST, None, "open")
     found = await list_sessions(context, Filter(state="active", limit=MOST_CHOICES))
-    sessions = {one["id"]: name_of(one) for one in found}
+    sessions = {opened["id"]: name_of(opened) for opened in found}
     if session is not None:
         sessions.setdefault(session, "the one you came from")
     return view.page(

@@ -77,9 +77,9 @@ def points_of(plan: PolicyPlanOut) -> list[PlannedPoint]:
 
 def labels_of(point: PlannedPoint) -> Labels:
     """Return the labels of a point of a curve."""
-    told = point.labels
+    labels = point.labels
     return Labels(
-        told.median, told.low, told.high, point.reached, point.runs, not point.extrapolated
+        labels.median, labels.low, labels.high, point.reached, point.runs, not point.extrapolated
     )
 
 
@@ -87,7 +87,7 @@ def labels_at(plan: PolicyPlanOut, precision: float) -> Labels | None:
     """Return labels on the straight line between two points; None beside the curve."""
     points = [(point.precision or 0.0, labels_of(point)) for point in points_of(plan)]
     after = next(
-        (at for at, (width, _) in enumerate(points) if width <= precision * (1 + _NEAR)), None
+        (index for index, (width, _) in enumerate(points) if width <= precision * (1 + _NEAR)), None
     )
     if after is None or precision > points[0][0] * (1 + _NEAR):
         return None
@@ -97,9 +97,9 @@ def labels_at(plan: PolicyPlanOut, precision: float) -> Labels | None:
     before, coarse = points[after - 1]
     part = math.log(before / precision) / math.log(before / width)
 
-    def between(one: float, other: float) -> float:
+    def between(start: float, end: float) -> float:
         # No label is next to one on such a scale
-        return round(math.exp((1 - part) * math.log(max(one, 1)) + part * math.log(max(other, 1))))
+        return round(math.exp((1 - part) * math.log(max(start, 1)) + part * math.log(max(end, 1))))
 
     return Labels(
         between(coarse.median, fine.median),
@@ -142,7 +142,7 @@ def curve_of(plans: Sequence[PolicyPlanOut], precision: float, seconds: float) -
     steps = sorted({*widths, *_round(widths[-1], widths[0], [_MARKS])}, reverse=True)
     unit, scale = next((unit for unit in _UNITS if seconds * max(ends) >= 2 * unit[1]), _UNITS[-1])
     pace = seconds / scale
-    edges = [0.0, *((across(one) + across(other)) / 2 for one, other in pairwise(steps)), 100.0]
+    edges = [0.0, *((across(start) + across(end)) / 2 for start, end in pairwise(steps)), 100.0]
     return Curve(
         band=path(ends, widths + widths[::-1]) + "Z",
         lines=[

@@ -289,7 +289,7 @@ class ShownPlan:
             for plan in self.open
         ]
         kept = len(self.scenarios)
-        return [(policy, [_bound(one) for one in found[-kept:]]) for policy, found in both]
+        return [(policy, [_bound(bound) for bound in found[-kept:]]) for policy, found in both]
 
 
 class ClaimRow(NamedTuple):

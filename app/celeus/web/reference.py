@@ -204,7 +204,7 @@ def _type(schema: Document) -> Markup:
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
         return Markup(", ").join(
-            Markup("<code>{}</code>").format(json.dumps(one)) for one in values
+            Markup("<code>{}</code>").format(json.dumps(value)) for value in values
         )
     kind = schema.get("type", "anything")
     if kind == "array":

@@ -1,7 +1,9 @@
 """Templates, rendered with a content security policy."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from types import MappingProxyType
 
 from fastapi.responses import HTMLResponse
@@ -15,6 +17,9 @@ from celeus.web.wording import STATES, ago, counted, labels_done, minute, name_o
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_TEMPLATES = Path(__file__).parent / "report" / "templates"
+
+NONCE_BYTES = 16
+"""Length of the number by which a form is known that makes a secret."""
 
 POLICY: Mapping[str, str] = MappingProxyType(
     {
@@ -60,6 +65,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._pages.globals["static"] = assets.url
+        self._pages.globals["nonce"] = partial(token_urlsafe, NONCE_BYTES)
         self._pages.globals["media_hosts"] = media_hosts
         self._pages.globals["states"] = STATES
         self._pages.filters |= {

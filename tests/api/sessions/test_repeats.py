@@ -92,6 +92,39 @@ async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     assert verify(certificate).valid
 
 
+async def test_who_goes_on_with_a_draw_is_told_the_runs_that_were_made(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 4), success="all of 3", **REPEATS)
+    (draw,) = (await sent(client, session, "next", count=1))["draws"]
+    assert "runs" not in draw
+    round_ = draw["round"]
+    made = [{"round": round_, "runs": 1}]
+    (draw,) = (await sent(client, session, "next", count=0, runs=made))["draws"]
+    assert draw["runs"] == 1
+    # Who does not hold it has made none
+    await sent(client, session, "next", worker="bob", count=0, runs=[{"round": round_, "runs": 2}])
+    await sent(client, session, "release")
+    (draw,) = (await sent(client, session, "next", worker="bob", count=1))["draws"]
+    assert (draw["round"], draw["runs"]) == (round_, 1)
+    later = {"worker": "ada", "round": round_, "loss": 1, "runs": 1}
+    conflict = await client.post(f"/v1/sessions/{session}/observe", json=later)
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "observation_conflict")
+    assert "has 1 runs already" in conflict.json()["detail"]
+    await sent(client, session, "observe", worker="bob", round=round_, loss=1, runs=2)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (status["rounds"]["judged"], status["runs"]) == (1, 2)
+    for runs in (0, 3):
+        body = {"worker": "ada", "runs": [{"round": round_, "runs": runs}]}
+        refused = await client.post(f"/v1/sessions/{session}/next", json=body)
+        assert refused.status_code == 422
+
+
+async def test_a_draw_of_one_run_is_never_open_with_some(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 4), **REPEATS)
+    body = {"worker": "ada", "runs": [{"round": 1, "runs": 1}]}
+    refused = await client.post(f"/v1/sessions/{session}/next", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, "runs")
+
+
 async def test_no_plan_is_made_for_items_that_are_run_again(client: AsyncClient) -> None:
     pool = await known_pool(client, 4)
     answer = await client.post(f"/v1/pools/{pool.id}/planning", json=REPEATS)

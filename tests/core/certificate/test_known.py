@@ -56,7 +56,9 @@ def test_bounds_of_single_losses_verify_with_the_pool_only(policy: str) -> None:
     assert "claim" in report.checked
     without = verify(data)
     assert "claim" not in without.checked
-    assert without.line.startswith("not valid: the pool is missing, expected its columns, as")
+    assert without.line.startswith(
+        "cannot be checked: the pool is missing, expected its columns, as"
+    )
 
 
 def test_an_audit_rests_on_no_known_losses() -> None:

@@ -45,7 +45,9 @@ def test_a_weighted_mean_verifies_with_its_pool(policy: str, *, final: bool) -> 
 
 def test_without_its_pool_it_is_not_verified() -> None:
     data = judged(weighted_world()).certificate()
-    assert verify(data).line.startswith("not valid: the pool is missing, expected its columns, as")
+    assert verify(data).line.startswith(
+        "cannot be checked: the pool is missing, expected its columns, as"
+    )
 
 
 def other_weight(world: World) -> dict[str, Any]:

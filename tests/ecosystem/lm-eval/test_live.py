@@ -17,6 +17,7 @@ from lm_eval.tasks import TaskManager
 
 import celeus
 from celeus.commands import runs
+from celeus.core.certificate.verify import verify
 from celeus.errors import InvalidValue
 from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
 from celeus.intake.joining import compare, each_output, join
@@ -490,3 +491,89 @@ def test_a_budget_ends_a_run_with_a_wider_interval(tasks: Path, tmp_path: Path) 
     said = ran(tmp_path, *words(tasks), "--precision", "0.05", "--budget", "40", "--limit", "100")
     assert "40 of 100 documents" in said
     assert "the first 100 of each task" in result(tmp_path)["celeus"]["of"]
+
+
+BY_CHANCE = "name=w,skill=0.6,chance=True"
+SAMPLED = ("--gen_kwargs", "temperature=1,do_sample=true")
+
+
+def over_runs(tasks: Path, model: str = BY_CHANCE) -> list[str]:
+    told = ["--tasks", "toy_gen", "--metric", "exact_match", "--filter", "flexible-extract"]
+    told += ["--model", KIND, "--model_args", model, "--include_path", str(tasks)]
+    return [*told, "--limit", "20", "--target", "runs", "--repeats"]
+
+
+@pytest.mark.parametrize(("success", "truth"), [(None, 0.6), ("all of 3", 0.6**3)])
+def test_documents_are_run_again_until_the_score_over_all_runs_is_known(
+    tasks: Path, tmp_path: Path, success: str | None, truth: float
+) -> None:
+    log = tmp_path / "asked"
+    own = [*over_runs(tasks, f"{BY_CHANCE},slow=0.002,log={log}"), *SAMPLED, "--precision", "0.3"]
+    own += [] if success is None else ["--success", success]
+    kill(tmp_path, [*own, "--hold", "8"], labels=24)
+    (kept,) = (tmp_path / "results").glob("documents_*.jsonl")
+    before = kept.read_text().splitlines()
+    said = ran(tmp_path, *own, "--hold", "8")
+    assert "draws of 20 documents" in said
+    assert "target_reached" in said
+    assert "answers that came" not in said
+    assert kept.read_text().splitlines()[: len(before)] == before
+    found = result(tmp_path / "results")
+    (scores,) = found["results"].values()
+    name = "exact_match" if success is None else "exact_match_all_of_3"
+    ends = [scores[f"{name}_{end},flexible-extract"] for end in ("lower", "upper")]
+    assert ends[0] <= truth <= ends[1]
+    assert ends[1] - ends[0] <= 0.3
+    (samples,) = (tmp_path / "results").rglob("samples_*.jsonl")
+    lines = [json.loads(line) for line in samples.read_text().splitlines()]
+    runs_made = [line for line in lines if line["filter"] == "flexible-extract"]
+    # No run is lost that was made, nor made again; each asks the model twice, as the task says
+    assert len(runs_made) == len(kept.read_text().splitlines())
+    assert 0 <= len(log.read_text().splitlines()) - 2 * len(runs_made) <= 2 * 8
+    made = found["celeus"]["labels" if success is None else "runs"]
+    assert made == len(runs_made) > 20
+    (certificate,) = (tmp_path / "results").glob("certificate_*.json")
+    assert verify(certificate.read_bytes()).valid
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "line"),
+    [
+        (f"{BY_CHANCE},seed=7", SAMPLED, "leave the seed out of --model_args"),
+        (BY_CHANCE, ("--gen_kwargs", "temperature=1,seed=7"), "leave the seed out of --gen_kwargs"),
+        (BY_CHANCE, (), "toy_gen is answered without chance, so that every run would be the same"),
+        (BY_CHANCE, (*SAMPLED, "--compare", WHOLE), "target must be left out beside --compare"),
+    ],
+)
+def test_runs_that_are_not_fresh_are_refused(
+    tasks: Path, tmp_path: Path, model: str, more: Sequence[str], line: str
+) -> None:
+    own = [*over_runs(tasks, model), *more, "--precision", "0.5"]
+    assert line in ran(tmp_path, *own, status=1)
+
+
+def test_each_start_draws_other_answers(tasks: Path) -> None:
+    def answers() -> list[Any]:
+        test = Documents(
+            Settings(
+                ("toy_gen",),
+                KIND,
+                BY_CHANCE,
+                gen_kwargs="temperature=1",
+                limit=20,
+                include_path=str(tasks),
+            ),
+            Options("exact_match", "flexible-extract"),
+        )
+        test.start(Machine(), fresh=True)
+        model: Any = test._model
+        assert model._seed is None
+        test.build()
+        test.free()
+        torch_like = random.random()  # noqa: S311 -- what a model in this process draws from
+        lines = test.run([row.id for row in test.rows]).values()
+        return [torch_like, [line[0]["resps"] for line in lines]]
+
+    first, second = answers(), answers()
+    assert first[0] != second[0]
+    assert first[1] != second[1]

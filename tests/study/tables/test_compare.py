@@ -22,6 +22,7 @@ from study.tables.compare import (
     KNOWN,
     NEW,
     OLD_LABELS,
+    PROPOSED,
     SEPARATE,
     WAYS,
     draw,
@@ -129,6 +130,15 @@ def test_a_decision_has_an_answer_or_all_that_differs_was_judged(
     assert not found["wrong"]
 
 
+def test_a_proposal_is_accepted_or_given_up_and_costs_more_after_others(folder: Path) -> None:
+    better = {"part": "proposal", "pair": "MMLU: Qwen-72B, Llama-2-70b", "candidate": "A"}
+    found = [run(folder, better | {"failed": failed}) for failed in (0, 99)]
+    assert all(one["mean"] < 0.0 for one in found)
+    assert found[0]["labels"] <= found[1]["labels"]
+    worse = run(folder, better | {"candidate": "B", "failed": 0})
+    assert (worse["answer"], worse["wrong"]) == ("not better", False)
+
+
 def test_pools_at_a_border_lie_there() -> None:
     chance = np.random.default_rng(1)
     for mean, _ in BESIDE:
@@ -151,12 +161,15 @@ def test_the_page_has_a_line_for_everything_that_was_run(tmp_path: Path) -> None
     results = Rows(ended(job) for job in jobs(16, 3))
     text = page(results)
     counts = [text.count(f"\n| {one}") for one in ("MMLU", "ImageNet")]
-    assert counts == [5 + 6, 2 + 1]
+    assert counts == [5 + 6 + 5, 2 + 1 + 1]
     first = next(line for line in text.splitlines() if line.startswith(f"| {MMLU}"))
     cells = [cell.strip() for cell in first.split("|")[2:-1]]
     assert cells == ["80 %", "-3.0", "300", "1500", *["300 / 300"] * 4]
     assert f"| {DECISIONS[0][0]} | 0.02 | -3.0 | 1500 | 300 / 300 | E 64 | 1 of 64 |" in text
-    assert text.count("\n| ") == 5 + 7 + len(DECISIONS) + len(NEW) + len(WORLDS) + len(BESIDE)
+    assert "| A | -3.0 | 300 / 300 | 300 / 300 | 300 / 300 | E 48 |" in text
+    assert text.count("\n| ") == 6 + 7 + len(DECISIONS) + len(PROPOSED) + len(NEW) + len(
+        WORLDS
+    ) + len(BESIDE)
     assert f"true labels, {OLD_LABELS[1]} judged" in text
     assert "| 13 | 12 | 1/3" in text
     draw(results, tmp_path / "one.png")

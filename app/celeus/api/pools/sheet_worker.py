@@ -15,14 +15,13 @@ import numpy as np
 from celeus.api.pools.sheets import BATCH_BYTES, MAX_ROW_BYTES, Limits, Look, Reading
 from celeus.api.pools.upload_rows import json_of
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
-from celeus.intake.opening import Line, SentFile, as_they_are, items_of, opened
+from celeus.intake.opening import Line, SentFile, SheetItems, as_they_are, items_of
 from celeus.intake.questions import named
 from celeus.intake.sources import arrow
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
+from celeus.intake.sources.sheet import BadRow, SheetRow, refused
 from celeus.intake.sources.unpacking import too_large
 from celeus.intake.table.answers import answers_of, options_of
-from celeus.intake.table.asking import Table
 from celeus.intake.table.roles import Kind
 from celeus.operations.runtime.workers import Files, Frame, serve
 
@@ -66,16 +65,12 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
         yield from _batches(rows, limits)
         return
     kind = Kind(reading.lower, reading.upper, reading.two, reading.preferred)
-    for sheet in opened(file, given):
-        if sheet is None:
+    for found in items_of(file, given, kind, reading.remembered, json_of=json_of):
+        if found is None:
             yield Frame({})
             continue
-        for found in items_of(sheet, kind, options, reading.remembered, json_of=json_of):
-            if found is None:
-                yield Frame({})
-                continue
-            yield _look(_found(sheet, found.table))
-            yield from _batches(found.rows, limits)
+        yield _look(found)
+        yield from _batches(found.rows, limits)
 
 
 def _columns(file: IO[bytes], limits: Limits) -> list[str]:
@@ -93,23 +88,16 @@ def _columns(file: IO[bytes], limits: Limits) -> list[str]:
     return names
 
 
-def _look(look: Look) -> Frame:
+def _look(found: SheetItems) -> Frame:
+    sheet, table = found.sheet, found.table
+    look = Look(sheet.form, [*sheet.read_as])
+    if table is not None:
+        look.mapping = {column.name: column.role for column in table.columns}
+        look.mapping_source = table.source
+        look.columns = [asdict(column) for column in table.columns]
+        look.answers = answers_of(table.options)
+        look.rows, look.examples = table.facts.rows, table.examples
     return Frame({"look": asdict(look)})
-
-
-def _found(sheet: Sheet, table: Table | None) -> Look:
-    if table is None:
-        return Look(sheet.form, [*sheet.read_as])
-    return Look(
-        format=sheet.form,
-        read_as=[*sheet.read_as],
-        mapping={column.name: column.role for column in table.columns},
-        mapping_source=table.source,
-        columns=[asdict(column) for column in table.columns],
-        answers=answers_of(table.options),
-        rows=table.facts.rows,
-        examples=table.examples,
-    )
 
 
 def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:

@@ -21,8 +21,8 @@ from celeus import strict_json
 from celeus.api.pools.sheets import Limits, Look, Reading, Rows, sheet_rows
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.errors import InvalidValue
-from celeus.intake.formats.marks import tool_of
 from celeus.intake.sources.csv_rows import cells_of
+from celeus.intake.sources.documents import tool_of
 from celeus.intake.sources.sheet import BadRow
 from celeus.intake.table.item_columns import Layout, csv_row, narrow
 

@@ -64,6 +64,15 @@ LeaseSeconds = Annotated[
 ]
 
 
+class OpenRuns(BaseModel):
+    """Runs made of a draw of several, none of which settles it."""
+
+    model_config = ConfigDict(**STRICT)
+
+    round: RoundNumber = Field(description="A round that the worker holds.")
+    runs: int = Field(description="How many were made.", ge=1, lt=MOST_RUNS_A_DRAW)
+
+
 class NextRequest(BaseModel):
     """Ask for draws to judge."""
 
@@ -78,6 +87,12 @@ class NextRequest(BaseModel):
         " and gives it nothing more.",
     )
     lease_seconds: LeaseSeconds = None
+    runs: list[OpenRuns] = Field(
+        [],
+        max_length=MOST_HELD,
+        description="Of draws of several runs (`success`) how many were made so far, where none"
+        " settles the draw: who goes on with it makes none of them again.",
+    )
 
 
 class ReleaseRequest(BaseModel):
@@ -389,6 +404,11 @@ class HeldDraw(BaseModel):
     )
     turn: int | None = Field(
         None, description="For which time, where a panel seeks consensus; else left out."
+    )
+    runs: int | None = Field(
+        None,
+        description="Runs made already of a draw of several, none of which settles it: the next"
+        " one is the run after these; else left out.",
     )
     expires_at: Time = Field(
         description="When the lease ends and another worker may get the draw; asking renews it."

@@ -59,7 +59,12 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
     The list ends early behind 4 MiB of payloads; the rest comes when these are judged.
     """
     offer = await rounds.next_draws(
-        context, session_id, body.worker, body.count, body.lease_seconds
+        context,
+        session_id,
+        body.worker,
+        body.count,
+        body.lease_seconds,
+        runs={made.round: made.runs for made in body.runs},
     )
     return _answer(_offered(offer))
 

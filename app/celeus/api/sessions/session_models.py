@@ -475,8 +475,9 @@ class Session(BaseModel):
         " for an open draw, at most 256 rounds in all.",
     )
     score: ScoreInterval | None = Field(
-        description="The interval by the name and in the direction that the pool declared; null"
-        " where the best is sought, or a table of claims is made."
+        description="The interval by the name and in the direction that the pool declared, of two"
+        " systems that of `a` less that of `b`; null where the best is sought, or a table of claims"
+        " is made."
     )
     sentence: str = Field(description="What the session says, for people.")
     words: Words = Field(description="The lines beside it.")

@@ -27,6 +27,10 @@ _HEX = re.compile("[0-9a-f]+")
 _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
 
 
+class FalseAttestation(ValueError):
+    """The envelope was not signed by the certificate's key, or is about something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The thing evaluated: a model, a data set, an image or a commit, by its digest."""
@@ -102,7 +106,8 @@ def is_envelope(beginning: bytes) -> bool:
 def read_attestation(envelope: bytes) -> Attestation:
     """Return what an envelope attests, once it is known that the certificate's key signed it.
 
-    Whether the certificate itself holds is not looked at. Raises InvalidValue for anything else.
+    Whether the certificate itself holds is not looked at. Raises FalseAttestation where somebody
+    else signed, InvalidValue for another file.
     """
     document = _object(envelope, "file", "an envelope of DSSE")
     payload = _decoded(document.get("payload"))
@@ -122,7 +127,7 @@ def read_attestation(envelope: bytes) -> Attestation:
     )
     key, message = bytes.fromhex(public_key), signed_bytes(payload)
     if not any(value is not None and signed_by(message, value, key) for value in found):
-        raise _refused("signatures", "a signature by the key that signed the certificate")
+        raise FalseAttestation("no signature of it is by the key that signed the certificate")
     return Attestation(canonical_json(certificate), _subjects(statement.get("subject")))
 
 

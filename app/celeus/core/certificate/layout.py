@@ -6,7 +6,8 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Final
 
 from celeus.core.certificate.ed25519 import OF_DIGEST, of_small_order
-from celeus.core.certificate.parsing import moment, parse
+from celeus.core.certificate.parsing import excerpt, moment, parse
+from celeus.core.certificate.report import FILE
 from celeus.core.plain import (
     HEX,
     SESSION,
@@ -24,6 +25,7 @@ from celeus.core.plain import (
 from celeus.core.session.assumptions import OWN_PROCESS
 
 FORMAT: Final = "celeus-certificate-2"
+_FORMAT: Final = re.compile(rb'"format"\s*:\s*"%b"' % FORMAT.encode())
 PUSHED: Final = "pushed"
 """The kind of an origin: the session ran in a process of its own, and its file was brought here."""
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
@@ -113,6 +115,9 @@ class Certificate(Statement):
 
 def certificate_in(data: bytes) -> Certificate:
     """Return the certificate; Mismatch unless its bytes are canonical JSON of this form."""
+    if _FORMAT.search(data) is None:
+        shown = excerpt(data) if data else "empty"
+        raise Mismatch(FILE, shown, f"a certificate, which has the format {FORMAT}")
     found = Certificate.from_dict(parse(data))
     equal("kind", found.kind, "final" if found.final else "interim")
     if found.final:

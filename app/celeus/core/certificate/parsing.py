@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
+from celeus.core.certificate.report import FILE
 from celeus.core.plain import Mismatch, Object, listed, members
 
 EXCERPT = 24
@@ -40,13 +41,18 @@ def parse(data: bytes) -> Object:
         value = json.loads(data.decode(), parse_int=float, parse_constant=_no_number)
         canonical = canonical_json(value)
     except (ValueError, RecursionError) as error:
-        place = f"byte {error.pos}" if isinstance(error, json.JSONDecodeError) else "the document"
-        raise Mismatch(place, _excerpt(data[:EXCERPT]), f"canonical JSON ({error})") from error
+        # A file that was cut off, or spoilt on its way
+        place = FILE if isinstance(error, json.JSONDecodeError) else "the document"
+        raise Mismatch(place, excerpt(data), f"canonical JSON ({error})") from error
     if canonical != data:
         offset = _first_difference(data, canonical)
-        excerpt = slice(offset, offset + EXCERPT)
-        raise Mismatch(f"byte {offset}", _excerpt(data[excerpt]), _excerpt(canonical[excerpt]))
+        raise Mismatch(f"byte {offset}", excerpt(data, offset), excerpt(canonical, offset))
     return members(value, "the document", value if isinstance(value, dict) else ())
+
+
+def excerpt(data: bytes, start: int = 0) -> str:
+    """Return some letters of what may be no text."""
+    return data[start : start + EXCERPT].decode(errors="replace") or "the end"
 
 
 def moment(value: object, where: str) -> str:
@@ -81,7 +87,3 @@ def _first_difference(left: bytes, other: bytes) -> int:
     a, b = (np.frombuffer(side, dtype=np.uint8, count=shorter) for side in (left, other))
     apart = np.flatnonzero(a != b)[:1]
     return int(apart[0]) if apart.size else shorter
-
-
-def _excerpt(data: bytes) -> str:
-    return data.decode(errors="replace") or "the end"

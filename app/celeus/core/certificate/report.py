@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 CHECKS = (
     "form",
@@ -25,6 +25,8 @@ CHECKS = (
 """Everything that can be checked, in this order; docs/certificates.md says what each proves."""
 
 LARGEST_CERTIFICATE_BYTES = 1 << 30
+FILE, POOL = "the file", "the pool"
+"""Places of differences by which nothing can be checked: another file, or a missing pool."""
 NOT_REACHED = "not reached: something before it differs"
 
 
@@ -140,9 +142,17 @@ class Report:
         return cls(**(values | inner))
 
     @property
+    def verdict(self) -> Literal["holds", "does not hold", "cannot be checked"]:
+        """Whether the certificate holds, as far as it could be checked at all."""
+        if self.difference is None:
+            return "holds"
+        return "cannot be checked" if self.difference.where in {FILE, POOL} else "does not hold"
+
+    @property
     def line(self) -> str:
         """The verdict in one line."""
         difference = self.difference
         if difference is None:
-            return f"valid {self.kind} certificate of {self.session_id}"
-        return f"not valid: {difference.where} {compared(difference.claimed, difference.found)}"
+            return f"{self.verdict}: valid {self.kind} certificate of {self.session_id}"
+        words = compared(difference.claimed, difference.found)
+        return f"{self.verdict}: {difference.where} {words}"

@@ -49,7 +49,7 @@ from celeus.core.certificate.replay import (
     replay_ledger,
     scores_for,
 )
-from celeus.core.certificate.report import Difference, Report, Signature
+from celeus.core.certificate.report import POOL, Difference, Report, Signature
 from celeus.core.certificate.stamps import (
     NotAStamp,
     check_issuer,
@@ -110,6 +110,13 @@ def verify(  # noqa: PLR0913 -- one parameter for each thing that may be known
     return inspection.report
 
 
+class PoolMissing(Mismatch):
+    """The claim takes a pool that was not given."""
+
+    def __init__(self, rule: str) -> None:
+        super().__init__(POOL, None, rule)
+
+
 @dataclass(slots=True)
 class _Inspection:
     """One verification under way."""
@@ -166,10 +173,16 @@ class _Inspection:
             self._chain(plan, transcript)
         if self._roots or document.timestamp is not None:
             self._timestamp(bytes.fromhex(document.chain.start))
-        self.report.sentence = self._claimed(plan, header, transcript)
+        missing = None
+        try:
+            self.report.sentence = self._claimed(plan, header, transcript)
+        except PoolMissing as found:
+            missing = found
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
+        if missing is not None:
+            raise missing
 
     def _claimed(self, plan: AnyPlan, header: PoolHeader, transcript: Transcript) -> str | None:
         """Check what the plan's question claims; the claim as pages say it, if in one sentence."""
@@ -204,7 +217,7 @@ class _Inspection:
         """The session with several losses a round after its ledger, which takes its pool."""
         if self._evidence is None:
             missing = NO_ANSWERS if isinstance(plan, BestPlan) else NO_GROUPS
-            raise Mismatch("the pool", None, missing)
+            raise PoolMissing(missing)
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, self._document.pool, scale)
             if isinstance(plan, BestPlan):
@@ -401,9 +414,9 @@ class _Inspection:
         """The session after the ledger, from the pool, or from what was recorded of it."""
         document = self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
-            raise Mismatch("the pool", None, NO_BOUNDS)
+            raise PoolMissing(NO_BOUNDS)
         if pool is None and plan.weights is not None:
-            raise Mismatch("the pool", None, NO_WEIGHTS)
+            raise PoolMissing(NO_WEIGHTS)
         self._place = "rounds"
         recorded = recorded_of(document.rounds, document.surrogates, plan, transcript.folded)
         item_scores = scores_for(plan, pool)

@@ -54,6 +54,14 @@ class Success(Plain):
         raise InvalidValue(message, field="runs", rule=rule, value=runs)
 
 
+def check_open(success: Success | None, runs: object) -> None:
+    """Refuse a number of runs with which no draw of several is still open."""
+    most = 0 if success is None else success.runs - 1
+    rule = "left out where a draw is one run" if success is None else f"from 1 to {most}"
+    if type(runs) is not int or not 1 <= runs <= most:
+        raise InvalidValue(f"runs must be {rule}", field="runs", rule=rule, value=runs)
+
+
 def check_made(success: Success | None, loss: object, runs: int | None) -> None:
     """Refuse a number of runs that a draw with this loss cannot have; without success any."""
     if success is not None:

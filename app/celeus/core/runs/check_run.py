@@ -32,7 +32,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.pools.table_pool import MOST_METRICS
 from celeus.core.randomness import commitment
-from celeus.core.runs.run_file import FORMAT, HEADER, PoolForm
+from celeus.core.runs.run_file import FORMAT, HEADER, RUNS, PoolForm
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession
 from celeus.errors import InvalidValue, Refusal
@@ -182,7 +182,8 @@ def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
 
 
 def _read(transcript: Transcript, lines: Iterable[bytes], until: str) -> Iterator[bytes]:
-    for number, line in enumerate(lines):
+    of_ledger = (line for line in lines if not line.startswith(RUNS))
+    for number, line in enumerate(of_ledger):
         where = f"ledger[{number}]"
         try:
             record = parse(line)

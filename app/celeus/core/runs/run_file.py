@@ -2,7 +2,8 @@
 
 line 1                  the header: format, session, pool, plan and seed
 as many as it has items the rows, as an upload has them
-all others              the records of the ledger, as the hash chain takes them
+all others              the records of the ledger, as the hash chain takes them, and between them
+                        how many runs were made of a draw of several that none of them settles
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from celeus.core.pools.systems import AnySystems
 
 KIND = "celeus-run-"
 FORMAT = f"{KIND}1"
+RUNS = b'{"kind":"runs",'
+"""Beginning of a line that says how many runs were made of an open draw."""
 HEADER = ("created_at", "format", "items", "plan", "pool", "seed", "session")
 """The members of a header."""
 

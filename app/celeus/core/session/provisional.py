@@ -4,8 +4,9 @@ Judgements behind an open draw wait: the session's own answer has none of them. 
 folded, and an open draw counts at its worst: for an interval the smallest loss on the plus side and
 the largest on the minus side, for a system the losses that speak most for it. A candidate or a
 system that is out so is out once these draws are judged, whatever is said of them: the answer holds
-at every look together with all others, and the session's own never says less later, unless no
-candidate is left (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+at every look together with all others, and the session's own never says less later, but where the
+truth is lost, as in alpha of the sessions it may be: no candidate is left, or the best system is
+out (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 """
 
 from dataclasses import dataclass

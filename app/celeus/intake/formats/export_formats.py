@@ -25,7 +25,7 @@ _HARM = Score(False, (0.0, 7.0))
 class Export:
     """A tool's file.
 
-    ``called`` is how it is named to people. ``marks`` are sets of columns, each of which is enough
+    ``called`` is how it is named to people. ``marks`` are sets of columns, each enough in itself
     to know it. ``roles`` are columns by role: the first that is there has it. ``scores`` are those
     of columns by their names, the first that fit. ``shown`` picks the
     columns under which the tool keeps what people are shown, whose roles follow from their names.
@@ -35,7 +35,7 @@ class Export:
 
     form: str
     called: str
-    marks: tuple[tuple[str, ...], ...]
+    marks: tuple[str, ...]
     roles: Mapping[str, str]
     scores: Mapping[str, Score] = field(default_factory=dict)
     shown: Callable[[Sequence[str]], list[str]] | None = None
@@ -148,7 +148,7 @@ _TAU = {"id": "task_id", "question": "info.task.instruction", "messages": "traj 
 _EVALPLUS = Export(
     "evalplus",
     "results of EvalPlus",
-    (("task_id", "solution", "base_status", "plus_status"),),
+    ("task_id solution base_status plus_status",),
     {"id": "task_id", "answer": "solution"},
     {"base": _UNIT, "plus": _UNIT},
     repeats=("sample", "completion_id"),
@@ -157,11 +157,7 @@ _EVALPLUS = Export(
 _LABEL_STUDIO = Export(
     "label-studio",
     "an export of Label Studio",
-    (
-        ("id", "data.*", "annotations", "predictions"),
-        ("id", "data.*", "annotations", "project"),
-        ("id", "data.*", "completions"),
-    ),
+    ("id data.* annotations predictions", "id data.* annotations project", "id data.* completions"),
     {"id": "id"},
     shown=_under("data."),
     unfold=each(export_rows.labelled_task),
@@ -172,7 +168,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "openai-evals",
         "a log of OpenAI evals",
-        (("sample_id", "event_id", "type", "data*"),),
+        ("sample_id event_id type data*",),
         {"id": "sample_id", "question": "prompt", "answer": "sampled", "reference": "expected"},
         {"correct": _UNIT, "metrics.accuracy": _UNIT, "metrics.*": _OPEN},
         unfold=joined(export_rows.openai_events),
@@ -180,20 +176,17 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "openai-batch",
         "output of OpenAI's batch API",
-        (
-            ("custom_id", "error*", "response.status_code"),
-            ("custom_id", "response", "error.message"),
-        ),
+        ("custom_id error* response.status_code", "custom_id response error.message"),
         {"id": "custom_id", "answer": "answer"},
-        unfold=joined(export_rows.batch_answers),
+        unfold=several(export_rows.batch_answer, export_rows.failed_calls),
     ),
     Export(
         "ragas",
         "a table of RAGAS",
         (
-            ("user_input", "response", "retrieved_contexts"),
-            *(("user_input", "response", name) for name in _RAGAS_MARKS),
-            *(("question", "answer", "contexts", name) for name in _RAGAS_MARKS),
+            "user_input response retrieved_contexts",
+            *(f"user_input response {name}" for name in _RAGAS_MARKS),
+            *(f"question answer contexts {name}" for name in _RAGAS_MARKS),
         ),
         {
             "question": "user_input question",
@@ -206,7 +199,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "humaneval",
         "results of HumanEval",
-        (("task_id", "completion", "passed"),),
+        ("task_id completion passed",),
         {"id": "task_id", "question": "prompt", "answer": "completion"},
         {"passed": _UNIT},
         repeats=("sample",),
@@ -215,7 +208,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "livecodebench",
         "results of LiveCodeBench",
-        (("question_id", "question_content", "code_list", "graded_list"),),
+        ("question_id question_content code_list graded_list",),
         {
             "id": "question_id",
             "question": "question_content",
@@ -229,7 +222,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "tau-bench",
         "results of tau-bench",
-        (("task_id", "trial", "reward", "traj"),),
+        ("task_id trial reward traj",),
         _TAU,
         {"reward": _UNIT},
         repeats=("trial",),
@@ -237,7 +230,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "terminal-bench",
         "results of Terminal-Bench",
-        (("task_id", "trial_name", "is_resolved"),),
+        ("task_id trial_name is_resolved",),
         {"id": "task_id", "question": "instruction"},
         {"is_resolved": _UNIT},
         repeats=("trial_name",),
@@ -246,10 +239,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "lighteval",
         "details of lighteval",
-        (
-            ("doc.query", "model_response.text", "metric*"),
-            ("example", "full_prompt", "predictions", "metrics*"),
-        ),
+        ("doc.query model_response.text metric*", "example full_prompt predictions metrics*"),
         {
             "id": "doc.id",
             "question": "doc.query example",
@@ -263,13 +253,13 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "opencompass",
         "predictions of OpenCompass",
-        (("origin_prompt", "prediction", "gold"),),
+        ("origin_prompt prediction gold",),
         _COMPASS,
     ),
     Export(
         "mt-bench",
         "single judgments of MT-Bench",
-        (("question_id", "judge", "user_prompt", "judgment", "score", "turn"),),
+        ("question_id judge user_prompt judgment score turn",),
         {"id": "question_id", "text": "user_prompt"},
         {"score": Score(True, (1.0, 10.0), (-1,))},
         repeats=("turn", "model"),
@@ -277,7 +267,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "mt-bench",
         "pair judgments of MT-Bench",
-        (("question_id", "model_1", "model_2", "g1_winner", "g1_user_prompt"),),
+        ("question_id model_1 model_2 g1_winner g1_user_prompt",),
         _ARENA,
         repeats=("turn", "model_1", "model_2"),
         unfold=each(export_rows.judged_pair),
@@ -285,14 +275,14 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "arena",
         "votes of the Arena",
-        (("winner_model_a", "winner_model_b", "winner_tie", "response_a", "response_b"),),
+        ("winner_model_a winner_model_b winner_tie response_a response_b",),
         {"id": "id", "question": "prompt", "answer_a": "response_a", "answer_b": "response_b"},
         unfold=each(export_rows.arena_votes),
     ),
     Export(
         "arena",
         "battles of the Arena",
-        (("conversation_a", "conversation_b", "winner"),),
+        ("conversation_a conversation_b winner",),
         _ARENA,
         repeats=("turn", "judge", "model_a", "model_b"),
         unfold=each(export_rows.arena_battle),
@@ -301,8 +291,8 @@ EXPORTS: tuple[Export, ...] = (
         "alpaca-eval",
         "annotations of AlpacaEval",
         (
-            ("instruction", "output_1", "output_2", "preference", "generator_*"),
-            ("instruction", "output_1", "output_2", "preference", "annotator"),
+            "instruction output_1 output_2 preference generator_*",
+            "instruction output_1 output_2 preference annotator",
         ),
         {"question": "instruction", "answer_a": "output_1", "answer_b": "output_2"},
         # The more of it, the better the second answer
@@ -312,7 +302,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "preference-pairs",
         "pairs of a chosen and a rejected answer, as of HH-RLHF",
-        (("chosen", "rejected"),),
+        ("chosen rejected",),
         {
             "id": "id prompt_id",
             "question": "question prompt instruction",
@@ -326,7 +316,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "argilla",
         "records of Argilla",
-        (("fields.*", "suggestions*", "responses*"),),
+        ("fields.* suggestions* responses*",),
         {"id": "id"},
         shown=_under("fields."),
         unfold=each(export_rows.answered_record),
@@ -334,24 +324,21 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "argilla",
         "records of Argilla",
-        (
-            ("*.suggestion", "*.responses", "status"),
-            ("*-suggestion", "*-suggestion-metadata", "external_id"),
-        ),
+        ("*.suggestion *.responses status", "*-suggestion *-suggestion-metadata external_id"),
         {"id": "id _server_id external_id"},
         shown=_fields_of_argilla,
     ),
     Export(
         "argilla",
         "records of Argilla 1",
-        (("prediction", "prediction_agent", "annotation", "annotation_agent"),),
+        ("prediction prediction_agent annotation annotation_agent",),
         {"id": "id", "text": "text", "answer": "predicted"},
         unfold=each(export_rows.predicted_record),
     ),
     Export(
         "prodigy",
         "annotations of Prodigy",
-        (("_input_hash", "_task_hash", "answer"),),
+        ("_input_hash _task_hash answer",),
         {
             "id": "_task_hash",
             "text": "text html",
@@ -365,17 +352,13 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "doccano",
         "an export of doccano",
-        (
-            ("id", "text", "label", "Comments"),
-            ("id", "data", "label", "Comments"),
-            ("id", "text", "entities", "relations", "Comments"),
-        ),
+        ("id text label Comments", "id data label Comments", "id text entities relations Comments"),
         {"id": "id", "text": "text data"},
     ),
     Export(
         "mturk",
         "a batch of Mechanical Turk",
-        (("HITId", "WorkerId", "Input.*"), ("HITId", "AssignmentId", "Input.*")),
+        ("HITId WorkerId Input.*", "HITId AssignmentId Input.*"),
         {"id": "HITId"},
         shown=_under("Input."),
         unfold=joined(export_rows.hits),
@@ -384,9 +367,9 @@ EXPORTS: tuple[Export, ...] = (
         "phoenix",
         "evaluations of Phoenix",
         (
-            ("context.span_id", "label", "score"),
-            ("context.span_id", "attributes.input.value", "label"),
-            ("label", "explanation", "exceptions", "execution_status"),
+            "context.span_id label score",
+            "context.span_id attributes.input.value label",
+            "label explanation exceptions execution_status",
         ),
         {
             "id": "context.span_id",
@@ -400,16 +383,18 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "garak",
         "a report of garak",
-        (("entry_type", "probe_classname", "outputs", "detector_results*"),),
+        ("entry_type probe_classname outputs detector_results*",),
         {"id": "uuid", "question": "prompt", "answer": "output"},
         {"detectors.*": _UNIT_LOSS},
         repeats=("sample",),
-        unfold=joined(export_rows.garak_outputs),
+        unfold=several(
+            export_rows.garak_outputs, lambda _, made: f"{made} outputs that detectors have scored"
+        ),
     ),
     Export(
         "qualtrics",
         "answers in Qualtrics",
-        (("StartDate", "EndDate", "Finished", "RecordedDate", "ResponseId"),),
+        ("StartDate EndDate Finished RecordedDate ResponseId",),
         {"id": "ResponseId"},
         shown=lambda _: [],
         unfold=export_rows.without_labels,
@@ -418,8 +403,8 @@ EXPORTS: tuple[Export, ...] = (
         "mqm",
         "ratings of MQM",
         (
-            ("system", "seg_id", "rater", "source", "target", "category", "severity"),
-            ("system", "docSegId", "rater", "source", "target", "category", "severity"),
+            "system seg_id rater source target category severity",
+            "system docSegId rater source target category severity",
         ),
         {"id": "segment", "question": "source", "answer": "target"},
         {"mqm": Score(False, (0.0, 25.0))},
@@ -429,7 +414,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "squad",
         "predictions for SQuAD",
-        (("question", "context", "answers.text", "prediction_text"),),
+        ("question context answers.text prediction_text",),
         {
             "id": "id",
             "text": "context",
@@ -443,9 +428,9 @@ EXPORTS: tuple[Export, ...] = (
         "mlflow",
         "a table of MLflow",
         (
-            ("inputs*", "outputs", "*/v[0-9]/score"),
-            ("inputs*", "predictions", "*/v[0-9]/score"),
-            ("trace_id", "request", "response", "*/value"),
+            "inputs* outputs */v[0-9]/score",
+            "inputs* predictions */v[0-9]/score",
+            "trace_id request response */value",
         ),
         {
             "id": "trace_id",
@@ -464,7 +449,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "langsmith",
         "an experiment of LangSmith",
-        (("inputs.*", "outputs.*", "feedback.*"),),
+        ("inputs.* outputs.* feedback.*",),
         {"id": "example_id id"},
         {
             "feedback.accuracy feedback.exact_match feedback.correct": _UNIT,
@@ -475,7 +460,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "azure-evaluation",
         "results of Azure AI evaluation",
-        tuple(("inputs.*", name) for name in _AZURE),
+        tuple(f"inputs.* {name}" for name in _AZURE),
         {
             "id": "line_number",
             "question": "inputs.query inputs.question",
@@ -489,8 +474,8 @@ EXPORTS: tuple[Export, ...] = (
         "braintrust",
         "an experiment of Braintrust",
         (
-            ("input*", "output*", "expected*", "scores.*", "metadata*", "tags"),
-            ("input*", "output*", "expected*", "scores.*", "root_span_id"),
+            "input* output* expected* scores.* metadata* tags",
+            "input* output* expected* scores.* root_span_id",
         ),
         {"id": "id", "question": "input", "answer": "output", "reference": "expected"},
         {"scores.*": _UNIT},
@@ -499,7 +484,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "vlmevalkit",
         "results of VLMEvalKit",
-        (("index", "question", "answer", "prediction", "hit"),),
+        ("index question answer prediction hit",),
         {
             "id": "index",
             "image": "image",

@@ -40,8 +40,14 @@ def each(change: Callable[[Cells], Cells | BadRow]) -> Unfolding:
     return several(lambda row: [change(row)])
 
 
-def several(change: Callable[[Cells], Sequence[Cells | BadRow]]) -> Unfolding:
-    """The unfolding that makes rows of every row, such as one for each of its samples."""
+def several(
+    change: Callable[[Cells], Sequence[Cells | BadRow]],
+    note: Callable[[int, int], str | None] | None = None,
+) -> Unfolding:
+    """The unfolding that makes rows of every row, such as one for each of its samples.
+
+    ``note`` is what is said of the counts of rows read and made.
+    """
 
     def unfold(sheet: Sheet) -> Unfolded:
         def rows() -> Iterator[Numbered]:
@@ -55,9 +61,14 @@ def several(change: Callable[[Cells], Sequence[Cells | BadRow]]) -> Unfolding:
                     made = [BadRow(_RULE, shortened(row))]
                 yield from ((number, cells) for cells in made)
 
-        return rows, ()
+        phrase = None if note is None else note(_count(sheet.rows()), _count(rows()))
+        return rows, () if phrase is None else (phrase,)
 
     return unfold
+
+
+def _count(rows: Iterator[Numbered]) -> int:
+    return sum(1 for _ in rows)
 
 
 def joined(
@@ -151,13 +162,21 @@ def _prompt(value: object) -> object:
     return content_of(chat[0]["content"]) if len(chat) == 1 else shown(chat)
 
 
-def _batch_answer(row: Cells) -> Cells | None:
-    """A call of OpenAI's batch API with its reply as `answer`; None for one that failed."""
+def batch_answer(row: Cells) -> list[Cells]:
+    """A call of OpenAI's batch API with its reply as `answer`; none for one that failed."""
     response = row.get("response") or {}
     body = response.get("body") or {}
     failed = row.get("error") or body.get("error") or response.get("status_code", 200) >= 400
     reply = None if failed else _reply(body)
-    return row | {"answer": reply} if reply else None
+    return [row | {"answer": reply}] if reply else []
+
+
+def failed_calls(calls: int, answers: int) -> str | None:
+    """A phrase on the calls of a batch that have no answer."""
+    failed = calls - answers
+    return (
+        f"{answers} answers; left out: {failed} failed calls, which have none" if failed else None
+    )
 
 
 def _reply(body: Cells) -> str | None:
@@ -172,38 +191,10 @@ def _reply(body: Cells) -> str | None:
     return "\n".join(filter(None, (content_of(part.get("content")) for part in parts))) or None
 
 
-def batch_answers(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
-    """The calls of a batch that were answered, with the count of those that failed."""
-    made: list[Numbered] = []
-    failed = answered = 0
-    for number, row in rows:
-        try:
-            answer: SheetRow | None = _batch_answer(row)
-        except _MALFORMED:
-            answer = BadRow(_RULE, shortened(row))
-        failed += answer is None
-        answered += isinstance(answer, dict)
-        made += [] if answer is None else [(number, answer)]
-    note = f"{answered} answers; left out: {failed} failed calls, which have none"
-    return made, [note] if failed else []
-
-
-def garak_outputs(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
-    """A row for every output of the attempts of garak whose detectors have run."""
-    made: list[Numbered] = []
-    attempts = 0
-    for number, row in rows:
-        if row.get("entry_type") != "attempt" or row.get("status") != 2:
-            continue
-        attempts += 1
-        try:
-            made += [(number, output) for output in _garak_attempt(row)]
-        except _MALFORMED:
-            made.append((number, BadRow(_RULE, shortened(row))))
-    return made, [f"{len(made)} outputs of {attempts} attempts"]
-
-
-def _garak_attempt(row: Cells) -> list[Cells]:
+def garak_outputs(row: Cells) -> list[Cells]:
+    """The outputs of an attempt of garak once its detectors have run."""
+    if row.get("entry_type") != "attempt" or row.get("status") != 2:
+        return []
     prompt = row["prompt"]
     turns = prompt.get("turns") if isinstance(prompt, dict) else None
     asked = content_of(prompt) if turns is None else _prompt(turns)

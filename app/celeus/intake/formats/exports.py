@@ -82,7 +82,7 @@ def recognised(sheet: Sheet, options: Options) -> Sheet:
 
 def fits(export: Export, names: set[str]) -> bool:
     """Return True if a file with these columns is one of the tool."""
-    return any(_has(names, marks) for marks in export.marks)
+    return any(_has(names, marks.split()) for marks in export.marks)
 
 
 def _holds_texts(export: Export, rows: Sequence[Mapping[str, Any]]) -> bool:

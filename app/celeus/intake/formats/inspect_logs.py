@@ -178,22 +178,26 @@ def _rule(
     return rule, "as in the log" if rule in rules else "as you asked"
 
 
+def _reported(head: Mapping[str, Any], scorer: str) -> list[dict[str, Any]]:
+    """The results of a scorer in the log: one for each part of its scores, or each reducer."""
+    found = (head.get("results") or {}).get("scores") or ()
+    return [score for score in found if score.get("scorer", score.get("name")) == scorer]
+
+
 def _is_accuracy(head: Mapping[str, Any], scorer: str, part: str | None) -> bool:
     """The log itself reports the scores as an accuracy: more of them is better."""
-    found = (head.get("results") or {}).get("scores") or ()
     return any(
         "accuracy" in (score.get("metrics") or {})
-        for score in found
-        if score.get("scorer", score.get("name")) == scorer and part in {None, score.get("name")}
+        for score in _reported(head, scorer)
+        if part in {None, score.get("name")}
     )
 
 
 def _reducers(head: Mapping[str, Any], scorer: str, part: str | None) -> list[str]:
     """The rules by which the log makes one score of the epochs of an item."""
-    found = (head.get("results") or {}).get("scores") or ()
-    of_scorer = [score for score in found if score.get("scorer", score.get("name")) == scorer]
-    of_part = [score for score in of_scorer if part is None or score.get("name") == part]
-    names = list(dict.fromkeys(score.get("reducer") or "mean" for score in of_part or of_scorer))
+    found = _reported(head, scorer)
+    of_part = [score for score in found if part in {None, score.get("name")}]
+    names = list(dict.fromkeys(score.get("reducer") or "mean" for score in of_part or found))
     return names or (head["eval"].get("config") or {}).get("epochs_reducer") or ["mean"]
 
 

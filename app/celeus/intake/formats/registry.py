@@ -11,9 +11,9 @@ from types import MappingProxyType
 
 from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
 from celeus.intake.formats.exports import check_whole
-from celeus.intake.formats.marks import tool_of
 from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.archives import Archive
+from celeus.intake.sources.documents import tool_of
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.tabular import plain
 

@@ -75,30 +75,23 @@ class Archive:
 
 def _zstandard() -> Callable[[bytes, int], bytes] | None:
     """The first decompressor of Zstandard that is installed, limited to so many bytes."""
-    for module, unpack in _UNPACKERS:
+    for module, opened in _UNPACKERS:
         with suppress(ImportError):
-            return partial(unpack, import_module(module))
+            return partial(_unpacked, partial(opened, import_module(module)))
     return None
 
 
-def _by_arrow(pyarrow: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- it ships no types
-    stream = pyarrow.input_stream(pyarrow.BufferReader(packed), compression="zstd")
-    return bytes(stream.read(most))
-
-
-def _by_standard_library(zstd: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- from 3.14 on
-    with zstd.ZstdFile(io.BytesIO(packed)) as stream:
+def _unpacked(opened: Callable[[bytes], Any], packed: bytes, most: int) -> bytes:
+    with opened(packed) as stream:
         return bytes(stream.read(most))
 
 
-def _by_zstandard(zstandard: Any, packed: bytes, most: int) -> bytes:  # noqa: ANN401 -- may be absent
-    with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as stream:
-        return bytes(stream.read(most))
-
-
-_UNPACKERS: tuple[tuple[str, Callable[[Any, bytes, int], bytes]], ...] = (
-    ("compression.zstd", _by_standard_library),
-    ("backports.zstd", _by_standard_library),
-    ("pyarrow", _by_arrow),
-    ("zstandard", _by_zstandard),
+_UNPACKERS: tuple[tuple[str, Callable[[Any, bytes], Any]], ...] = (
+    ("compression.zstd", lambda zstd, packed: zstd.ZstdFile(io.BytesIO(packed))),
+    ("backports.zstd", lambda zstd, packed: zstd.ZstdFile(io.BytesIO(packed))),
+    ("pyarrow", lambda pa, packed: pa.input_stream(pa.BufferReader(packed), compression="zstd")),
+    (
+        "zstandard",
+        lambda zstd, packed: zstd.ZstdDecompressor().stream_reader(packed, read_across_frames=True),
+    ),
 )

@@ -1,7 +1,7 @@
 """JSON in the shapes that tables come in, and JSON Lines."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import PurePath
@@ -29,11 +29,25 @@ _LINES = frozenset({".jsonl", ".ndjson"})
 _LOOKED_AT = 1_000
 _LAST_LINES = 20
 _LONGEST_LOOKED_AT = 1 << 16
+_TOOLS = (
+    ("lm-eval", {"doc_id", "resps"}),
+    ("promptfoo", {"promptIdx", "testIdx"}),
+    ("deepeval", {"testCases"}),
+    ("deepeval", {"testRunData"}),
+    ("inspect", {"eval", "status"}),
+    ("swebench", {"resolved_ids"}),
+)
+"""Members by which the document of a tool, or a line of one, is known."""
 
 
 def is_json(head: bytes) -> bool:
     """Return True if a text that begins with ``head`` may be JSON."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
+
+
+def tool_of(value: Mapping[str, object]) -> str | None:
+    """The tool whose document, or line, has such members; None for none that is known."""
+    return next((name for name, members in _TOOLS if value.keys() >= members), None)
 
 
 def sheet_of(source: Source, answer: str | None = None) -> Sheet:

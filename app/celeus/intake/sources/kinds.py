@@ -12,7 +12,7 @@ from typing import Any
 from celeus.errors import NeedsAnswer
 from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.sources.sheet import BadRow, SheetRow, refused
-from celeus.intake.sources.unfolding import announced
+from celeus.intake.sources.unfolding import announced, are_alike
 from celeus.intake.table.item_columns import are_items
 from celeus.shorten import shortened
 
@@ -59,7 +59,7 @@ def settled(
     kinds = _by_members(kept)
     named: list[tuple[str, _RowKind]] = []
     for kind in kinds:
-        rows = [row for _, row in kept if _alike(kind.members, row)]
+        rows = [row for _, row in kept if are_alike(kind.members, row)]
         by_type = is_meant is None or "=" not in str(answer)
         events = _by_type(rows) if by_type else {}
         named += events.items() or [(_name(kind, kinds), kind)]
@@ -75,7 +75,7 @@ def _keeping(members: frozenset[str], is_meant: Callable[[Row], bool] | None) ->
             return row
         if is_meant is not None:
             return row if is_meant(row) else None
-        return row if _alike(members, row.keys()) else BadRow(_RULE, shortened(row))
+        return row if are_alike(members, row.keys()) else BadRow(_RULE, shortened(row))
 
     return keep
 
@@ -87,13 +87,6 @@ def _having(answer: str) -> Callable[[Row], bool]:
     return lambda row: name in row and str(row[name]) == value
 
 
-def _alike(members: Iterable[str], other: Iterable[str]) -> bool:
-    """More than half of the members of the smaller are in the larger, too."""
-    first, second = {*members}, {*other}
-    least = min(len(first), len(second))
-    return least == 0 or 2 * len(first & second) > least
-
-
 def _by_members(rows: Iterable[tuple[int, Row]]) -> list[_RowKind]:
     """Kinds of rows, the most frequent first."""
     shapes: dict[frozenset[str], _RowKind] = {}
@@ -103,7 +96,7 @@ def _by_members(rows: Iterable[tuple[int, Row]]) -> list[_RowKind]:
         shape.count += 1
     kinds: list[_RowKind] = []
     for shape in sorted(shapes.values(), key=lambda shape: -shape.count):
-        kind = next((kind for kind in kinds if _alike(kind.members, shape.members)), None)
+        kind = next((kind for kind in kinds if are_alike(kind.members, shape.members)), None)
         if kind is not None:
             kind.count += shape.count
         elif len(kinds) == _MOST:
@@ -136,7 +129,7 @@ def _differ(row: Row, other: Row) -> bool:
     return any(
         isinstance(row[name], dict)
         and isinstance(other[name], dict)
-        and not _alike(row[name], other[name])
+        and not are_alike(row[name], other[name])
         for name in row.keys() & other.keys()
     )
 

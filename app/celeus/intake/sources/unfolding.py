@@ -5,7 +5,7 @@ one item.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -303,7 +303,7 @@ def _named(document: Mapping[str, Any]) -> list[Table]:
     first = rows[0]
     if all(isinstance(cell, dict) for row in rows for cell in row.values()):
         return []
-    if any(2 * len(row.keys() & first.keys()) <= min(len(row), len(first)) for row in rows):
+    if not all(are_alike(row, first) for row in rows):
         return []
     found = [_by_name([*document], rows)]
     if all(row.keys() == first.keys() for row in rows):
@@ -341,8 +341,7 @@ def _lists_of_rows(document: Mapping[str, Any]) -> list[Table]:
     rows = [row for rows in lists for row in rows]
     if not all(lists) or not all(isinstance(row, dict) and row for row in rows):
         return []
-    first = rows[0]
-    if any(2 * len(row.keys() & first.keys()) <= min(len(row), len(first)) for row in rows):
+    if not all(are_alike(row, rows[0]) for row in rows):
         return []
     names = [name for name, rows in document.items() for _ in rows]
     return [Table("index", _indexed(names, rows), "the rows of all lists, by name", sure=False)]
@@ -365,6 +364,13 @@ def _is_table_of_cells(value: object) -> bool:
         and len(value) > 1
         and all(isinstance(row, list) and not is_chat(row) for row in value)
     )
+
+
+def are_alike(members: Iterable[str], other: Iterable[str]) -> bool:
+    """Return True if more than half of the members of the smaller are in the larger, too."""
+    first, second = {*members}, {*other}
+    least = min(len(first), len(second))
+    return least == 0 or 2 * len(first & second) > least
 
 
 def is_chat(value: object) -> bool:

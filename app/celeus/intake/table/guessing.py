@@ -62,6 +62,8 @@ _SIGNS = re.compile(
     re.IGNORECASE,
 )
 """Hashes, addresses, numbers, times: nothing that anybody judges."""
+_NUMBERED = re.compile(r" \(\d+\)$")
+"""The end of a name that stood there before."""
 _VERDICT_ID = re.compile(
     r"(?:review|reviewer|judge?ment|judge|verdict|rating|critique|feedback)_id"
 )
@@ -123,7 +125,7 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
     if any(column.source == "name" and column.role != HIDDEN for column in placed):
         return False
     if any(
-        column.values and all(map(_is_sign, column.values)) and not _is_sign(column.name)
+        column.values and all(map(_is_sign, column.values)) and not _is_made(column.name)
         for column in columns
     ):
         # The name of a column of numbers, or of times, is none itself
@@ -542,6 +544,11 @@ def _records_verdicts(text: str) -> bool:
 
 def _is_sign(value: object) -> bool:
     return isinstance(value, str) and _SIGNS.fullmatch(value.strip()) is not None
+
+
+def _is_made(name: str) -> bool:
+    """Return True for a name that is a value, or that the reader made of a column's number."""
+    return _is_sign(_NUMBERED.sub("", name)) or name.startswith("column ")
 
 
 def _verdicts_stand(column: Column) -> bool:

@@ -166,14 +166,14 @@ _APPEND = _short(
         DELETE FROM leases WHERE session_id = %(session_id)s AND round = ANY(%(judged)s::int[])
     ), granted AS (
         INSERT INTO leases
-            (project_id, session_id, round, worker, expires_at, since, keys, passed, beside)
+            (project_id, session_id, round, worker, expires_at, since, keys, passed, beside, runs)
         SELECT %(project_id)s, %(session_id)s, lease.* FROM json_to_recordset(%(leases)s::json)
             AS lease(round int, worker text, expires_at timestamptz, since timestamptz, keys jsonb,
-                     passed jsonb, beside jsonb)
+                     passed jsonb, beside jsonb, runs smallint)
         ON CONFLICT (session_id, round)
         DO UPDATE SET worker = excluded.worker, expires_at = excluded.expires_at,
             since = excluded.since, keys = excluded.keys, passed = excluded.passed,
-            beside = excluded.beside
+            beside = excluded.beside, runs = excluded.runs
     ), tallied AS (
         INSERT INTO labellers (project_id, session_id, key_id, labels, last_round)
         SELECT %(project_id)s, %(session_id)s, tally.*

@@ -229,10 +229,10 @@ class Journal:
         For ``seconds``, but no longer than the session's leases. Who else holds it still does.
         """
         keys: list[str] = []
-        since, passed, beside = self.now, [], None
+        since, passed, beside, runs = self.now, [], None, 0
         if round_ in self.leases:
             before = self.leases[round_]
-            keys, passed = before.keys, before.passed
+            keys, passed, runs = before.keys, before.passed, before.runs
             if (self.key, worker) in before.ends:
                 since = before.since
             for holder in before.holders(self.now):
@@ -241,7 +241,7 @@ class Journal:
         most = self.record.lease_seconds
         until = self.now + timedelta(seconds=most if seconds is None else min(seconds, most))
         keys = [key for key in keys if key != self.key] + [self.key]
-        lease = Lease(round_, worker, until, since, keys, passed, beside)
+        lease = Lease(round_, worker, until, since, keys, passed, beside, runs)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
@@ -460,7 +460,7 @@ def _journal(
         elif event["kind"] == -2:
             last = event["at"]
         elif event["kind"] == -1:
-            since, keys, passed, beside = event["detail"]
+            since, keys, passed, beside, runs = event["detail"]
             leases[event["round"]] = Lease(
                 event["round"],
                 event["worker"],
@@ -469,6 +469,7 @@ def _journal(
                 keys,
                 passed,
                 beside and (*beside,),
+                runs,
             )
     return Journal(
         project_id=context.project_id,

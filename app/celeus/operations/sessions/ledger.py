@@ -36,6 +36,7 @@ class Lease:
     worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
     last; a caller without a key is "". ``passed`` are those of whom each gave it to somebody else.
     ``beside`` is who else holds it, of those who do for longer: key, worker, and the lease's end.
+    ``runs`` were made of a draw of several, none of which settles it.
     """
 
     round: int
@@ -45,6 +46,7 @@ class Lease:
     keys: list[str]
     passed: list[list[str]] = field(default_factory=list)
     beside: tuple[str, str, str] | None = None
+    runs: int = 0
 
     @property
     def holder(self) -> Holder:
@@ -212,7 +214,7 @@ _LOOK = """
            NULL::text AS worker
     UNION ALL
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL,
-           jsonb_build_array(since, keys, passed, beside), worker
+           jsonb_build_array(since, keys, passed, beside, runs), worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
     (SELECT -2, at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Self
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
+from celeus.core.plans.success import check_open
 from celeus.core.pools.item import Item
 from celeus.core.session.correction import FoldAhead, mean_session
 from celeus.core.session.handout import SLOW_TIMES, OpenDraw, hand_out
@@ -71,6 +73,8 @@ REPLAY_RETRY_SECONDS = 2
 LONGEST_PROGRAM_LEASE = 30.0
 """Longest lease of a program, in seconds; the holder of a longer one may be a person."""
 
+NO_RUNS: Mapping[int, int] = MappingProxyType({})
+
 _Asked = tuple[str, int, int | None]
 """A worker, how many draws it wants to hold, and for how many seconds."""
 
@@ -115,22 +119,26 @@ class Answer:
     judged: Mapping[int, Loss] = field(default_factory=dict)
 
 
-async def next_draws(
+async def next_draws(  # noqa: PLR0913 -- what a worker asks for, each by its name
     context: Context,
     session_id: UUID,
     worker: str,
     count: int,
     lease_seconds: int | None = None,
+    *,
+    runs: Mapping[int, int] = NO_RUNS,
 ) -> NextDraws:
     """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 those it has already.
 
     Asking again gives the same draws and renews their lease. A program asks for a lease of
-    ``lease_seconds``, and renews it; without them it is the session's. Refuses a session that is
-    archived.
+    ``lease_seconds``, and renews it; without them it is the session's. ``runs`` are those made of
+    rounds that it holds, of several a draw, none of which settles its round: who goes on with such
+    a round makes none of them again. Refuses a session that is archived.
     """
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[NextDraws]:
         must_not_be_archived(journal)
+        _keep_runs(journal, worker, runs)
         request = await _lease_request(
             db, journal, (worker, count, lease_seconds), context.settings
         )
@@ -139,6 +147,17 @@ async def next_draws(
         return lambda document, items: offer_of(journal, leased, document, items)
 
     return await together(context, session_id, work)
+
+
+def _keep_runs(journal: Journal, worker: str, runs: Mapping[int, int]) -> None:
+    """Keep how many runs were made of rounds that the caller holds; others are not counted."""
+    success = getattr(journal.plan, "success", None)
+    for shown, made in runs.items():
+        check_open(success, made)
+        lease = journal.leases.get(journal.round_of(shown))
+        if lease is not None and (journal.key, worker) in lease.ends and made > lease.runs:
+            lease.runs = made
+            journal.new_leases.append(lease)
 
 
 async def observe(  # noqa: PLR0913 -- what a judge says and asks for, each by its name
@@ -425,6 +444,14 @@ def _fresh(
         answer = journal.state.answer(round_)
         if answer is PENDING and round_ not in fresh:
             must_take_labels(journal)
+            lease = journal.leases.get(round_)
+            if judgement.runs is not None and lease is not None and judgement.runs <= lease.runs:
+                raise journal.refusal(
+                    ObservationConflict,
+                    round_,
+                    f"has {lease.runs} runs already, none of which settles it",
+                    "a judgement with a later run",
+                )
             fresh[round_], runs[round_] = loss, judgement.runs
             if earlier_words is not None:
                 earlier_words[round_] = words_of(detail_of(judgement), loss)
@@ -643,6 +670,7 @@ def offer_of(
             **journal.state.presented(pool, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
             **({"turn": leased.turns[lease.round]} if leased.turns else {}),
+            **({"runs": lease.runs} if lease.runs else {}),
         }
         for index, lease, number in zip(leased.indices, leased.leases, leased.numbers, strict=False)
         if index in items

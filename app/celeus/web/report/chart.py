@@ -37,14 +37,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The interval after a round in figures; ``said`` is all of them in words."""
+    """The interval after a round in figures; ``sentence`` is all of them in words."""
 
     round: int
     estimate: str
     lower: str
     upper: str
     width: str
-    said: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

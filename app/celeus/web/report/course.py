@@ -58,7 +58,11 @@ class CourseWords:
     @property
     def now(self) -> str:
         """The last point in words."""
-        return f"Now, {self.rows[-1].said[0].lower()}{self.rows[-1].said[1:]}" if self.rows else ""
+        return (
+            f"Now, {self.rows[-1].sentence[0].lower()}{self.rows[-1].sentence[1:]}"
+            if self.rows
+            else ""
+        )
 
     @property
     def spoken(self) -> str:
@@ -118,9 +122,9 @@ class CourseWords:
             figures.above(point.upper),
         )
         width = figures.nearest(point.upper - point.lower)
-        said = (
+        sentence = (
             f"After {count(point.round)} label{'s' * (point.round != 1)}: {estimate}{words.sign},"
             f" between {lower} and {upper}{words.sign}"
             f" (width {words.width(point.upper - point.lower)})"
         )
-        return Row(point.round, estimate, lower, upper, width, said)
+        return Row(point.round, estimate, lower, upper, width, sentence)

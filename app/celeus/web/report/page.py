@@ -115,7 +115,7 @@ def _interval_page(
 def _shared(account: ReportedSession, pool: PoolRecord, words: Words) -> dict[str, Any]:
     """What the page of every session is made of."""
     return {
-        "told": account,
+        "account": account,
         "plan": account.plan,
         "pool": pool,
         "status": account.document,

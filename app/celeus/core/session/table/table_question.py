@@ -280,7 +280,7 @@ class Table(JointQuestion):
 
     def copied(self) -> "Table":
         """A copy to ``settle``; the question may go on meanwhile."""
-        shared = self.plan, self.table, self.cells, self.proposal
+        shared = self.plan, self.table, self.cells, self.cells.strata.code, self.proposal
         return deepcopy(self, {id(part): part for part in shared})
 
     def settle(self, rounds: Rounds) -> None:

@@ -6,12 +6,13 @@ import { counted } from "../format.js";
 import { show } from "../live.js";
 import {
   blame,
+  bodyOf,
   clear,
   goToWrong,
   keyring,
-  numberIn,
   picked,
   placeOf,
+  shownFields,
   text,
   Unusable,
 } from "./fields.js";
@@ -133,7 +134,7 @@ export class PoolFile {
       });
     for (const kind of document.querySelectorAll("input[name=kind]"))
       kind.addEventListener("change", () => {
-        begunLimits();
+        suitKind();
         this.checkAgain();
       });
     for (const id of [...TYPED, ...EARLIER])
@@ -189,15 +190,10 @@ export class PoolFile {
    */
   about(subject) {
     only(document, `input[name=subject][value=${subject}]`, HTMLInputElement).checked = true;
-    for (const choice of byId("loss-kind").querySelectorAll("label")) {
-      const whose = choice.dataset.for;
-      choice.hidden = whose !== undefined && whose !== subject;
-    }
-    only(byId("loss-kind"), ".kinds").classList.toggle("two", subject === "two");
-    const kind = only(document, "input[name=kind]:checked", HTMLInputElement);
-    if (kind.closest("[hidden]:not(#file-details, #from-file)") !== null)
+    const kind = only(document, "input[name=kind]:checked");
+    if (![undefined, subject].includes(kind.closest("label")?.dataset.for))
       only(document, "input[name=kind][value=zero_one]", HTMLInputElement).checked = true;
-    begunLimits();
+    suitKind();
     this.checkAgain();
   }
 
@@ -240,8 +236,6 @@ export class PoolFile {
 
   /** Have the service read the file as this kind of loss, and keep nothing. */
   async checkAgain() {
-    showLimits();
-    this.levels.offer(picked("kind"), picked("subject"));
     if (this.file === null) return undefined;
     // A look would give up the pool that is being created
     if (this.creating) return this.checkSoon();
@@ -312,26 +306,15 @@ export class PoolFile {
 
   /** @param {Record<string, string>} more */
   query(more) {
-    const kind = picked("kind");
-    const query = new URLSearchParams({ kind, ...more });
+    const asked = bodyOf(shownFields(["loss-kind", "score", "names", "earlier"]));
+    if (asked.based_on === undefined) for (const name of EARLIER) delete asked[name];
+    if (asked.score_name === undefined) delete asked.score_better;
+    const query = new URLSearchParams({ ...asked, ...more });
     const mapping = this.mapping.given();
     if (mapping !== null) query.set("mapping", mapping);
     this.questions.give(query, this.mapping.roles);
     const levels = this.levels.given();
     if (levels.length > 0) query.set("levels", JSON.stringify(levels));
-    if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
-    if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
-    if (hasNames()) {
-      for (const id of ["system_a", "system_b", "normalisation"]) {
-        if (text(id) !== "") query.set(id, text(id));
-      }
-    }
-    for (const id of text("based_on") === "" ? [] : EARLIER) {
-      if (text(id) !== "") query.set(id, text(id));
-    }
-    if (hasScore() && text("score_name") !== "") {
-      for (const id of ["score_name", "score_better"]) query.set(id, text(id));
-    }
     return query;
   }
 
@@ -544,32 +527,12 @@ function hasNames() {
   return picked("subject") === "two" && picked("kind") !== "difference";
 }
 
-/** Of preferences and of differences without names there is none. */
-function hasScore() {
-  return !["preference", "difference"].includes(picked("kind"));
-}
-
-/** Another kind of loss begins with limits of its own. */
-function begunLimits() {
+/** Another kind of loss begins with limits and a score of its own. */
+function suitKind() {
   const small = ["preference", "difference"].includes(picked("kind"));
   byId("loss-upper", HTMLInputElement).value = small ? "1" : "5";
-}
-
-function showLimits() {
-  const kind = picked("kind");
-  byId("names").hidden = !hasNames();
-  byId("upper-name").textContent =
-    { preference: "Grades by which one may be better", difference: "Largest difference" }[kind] ??
-    "Largest loss";
-  byId("limits").hidden = kind === "zero_one";
-  byId("score").hidden = !hasScore();
   byId("score_name", HTMLInputElement).placeholder =
-    kind === "zero_one" ? "error rate" : "mean loss";
-  byId("lower-field").hidden = kind !== "bounded";
-  byId("upper-help").textContent =
-    kind === "cross_entropy"
-      ? "Larger losses count as this value; it cannot be changed after the first label."
-      : "";
+    picked("kind") === "zero_one" ? "error rate" : "mean loss";
 }
 
 /**

@@ -1,12 +1,11 @@
 /* How judges judge: the instructions beside the items, and the levels that have names. */
 
-import { byId, el, fill } from "../dom.js";
+import { byId, cloned, fill, only } from "../dom.js";
 import { markdown } from "../item/markdown.js";
-import { blame, fieldValue, numberIn, text, Unusable } from "./fields.js";
+import { blame, fieldValue, isShown, numberIn, picked, text, Unusable } from "./fields.js";
 
 const HIGHEST_KEY = 9;
 const MOST = 20;
-const LEVELLED = new Set(["zero_one", "bounded"]);
 /** What a score is called where levels are named first: they mostly say how good something is. */
 const GOOD = { zero_one: "accuracy", bounded: "quality" };
 
@@ -30,18 +29,9 @@ export class Levels {
     this.made = 0;
     byId("add-level").addEventListener("click", () => this.add());
     byId("level-rows").addEventListener("input", changed);
+    byId("level-rows").addEventListener("click", (event) => this.remove(event));
     byId("score_better").addEventListener("input", () => this.tell());
     this.tell();
-  }
-
-  /**
-   * Where a judgement is one loss of one system, that may have levels.
-   *
-   * @param {string} kind
-   * @param {string} subject
-   */
-  offer(kind, subject) {
-    byId("levels").hidden = !LEVELLED.has(kind) || subject !== "one";
   }
 
   forget() {
@@ -51,7 +41,7 @@ export class Levels {
 
   /** The rows that have a name, in their order. */
   get named() {
-    if (byId("levels").hidden) return [];
+    if (!isShown(byId("levels"))) return [];
     return this.rows.filter((row) => text(`level-name-${row}`) !== "");
   }
 
@@ -94,9 +84,9 @@ export class Levels {
     if (begun === null) return;
     if (first) this.nameScore();
     const made = begun.map((grade) => this.row(grade));
-    byId("level-rows").append(...made.map(({ row }) => row));
+    byId("level-rows").append(...made);
     this.tell();
-    const { grade, name } = made[0];
+    const [grade, name] = made[0].querySelectorAll("input");
     (first ? name : grade).focus();
     this.changed();
   }
@@ -105,7 +95,7 @@ export class Levels {
   nameScore() {
     const name = byId("score_name", HTMLInputElement);
     if (name.value.trim() !== "") return;
-    name.value = byId("limits").hidden ? GOOD.zero_one : GOOD.bounded;
+    name.value = picked("kind") === "zero_one" ? GOOD.zero_one : GOOD.bounded;
     byId("score_better", HTMLSelectElement).value = "higher";
   }
 
@@ -122,43 +112,30 @@ export class Levels {
   /** @param {string} grade */
   row(grade) {
     this.made += 1;
-    const at = String(this.made);
-    const [value, name, help] = [
-      fieldOf(`level-grade-${at}`, "Value", { inputmode: "decimal", value: grade }),
-      fieldOf(`level-name-${at}`, "Name", { maxlength: 60 }),
-      fieldOf(`level-help-${at}`, "When it is right", { maxlength: 300, placeholder: "Optional" }),
-    ];
-    const row = el(
-      "li",
-      { class: "level", dataset: { row: at } },
-      value.field,
-      name.field,
-      help.field,
-      el(
-        "button",
-        {
-          type: "button",
-          class: "button small",
-          "aria-label": `Remove the level ${grade}`,
-          on: {
-            click: () => {
-              row.remove();
-              this.tell();
-              byId("add-level").focus();
-              this.changed();
-            },
-          },
-        },
-        "Remove",
-      ),
-    );
-    return { row, grade: value.input, name: name.input };
+    const row = only(cloned("level-row"), "li");
+    row.dataset.row = String(this.made);
+    for (const field of row.querySelectorAll("input")) {
+      field.id = `level-${field.dataset.member}-${this.made}`;
+      field.previousElementSibling?.setAttribute("for", field.id);
+      if (field.dataset.member === "grade") field.value = grade;
+    }
+    only(row, "button").setAttribute("aria-label", `Remove the level ${grade}`);
+    return row;
+  }
+
+  /** @param {Event} event */
+  remove({ target }) {
+    if (!(target instanceof HTMLButtonElement)) return;
+    target.closest("li")?.remove();
+    this.tell();
+    byId("add-level").focus();
+    this.changed();
   }
 }
 
 /** The values to begin with: every grade that has a key, else the two ends; null without ends. */
 function begunGrades() {
-  const ends = byId("limits").hidden ? [0, 1] : limits();
+  const ends = picked("kind") === "zero_one" ? [0, 1] : limits();
   if (ends === null) return null;
   const [low, high] = ends;
   const keyed = Number.isInteger(low) && Number.isInteger(high) && 0 <= low && high <= HIGHEST_KEY;
@@ -176,14 +153,4 @@ function limits() {
     byId(wrong.id).focus();
     return null;
   }
-}
-
-/**
- * @param {string} id
- * @param {string} label
- * @param {Props} props
- */
-function fieldOf(id, label, props) {
-  const input = el("input", { id, autocomplete: "off", ...props });
-  return { input, field: el("div", { class: "field" }, el("label", { for: id }, label), input) };
 }

@@ -1,0 +1,61 @@
+"""The gate of `celeus mcp` for candidates as text, evaluated by a program."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import celeus
+from celeus.agents.evaluation import Settings, evaluating
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    payload = json.loads(line)["payload"]
+    wrong = int(payload["item"] % 10 < len(payload["candidate"]))
+    print(json.dumps({"loss": wrong}), flush=True)
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Items, a program that finds short texts better, and an incumbent of five letters."""
+    monkeypatch.chdir(tmp_path)
+    rows = [json.dumps({"id": f"secret-{number}", "payload": number}) for number in range(100)]
+    (tmp_path / "items.jsonl").write_text("\n".join(rows))
+    (tmp_path / "evaluate.py").write_text(PROGRAM)
+    incumbent = tmp_path / "best.txt"
+    incumbent.write_text("plain")
+    program = f"{sys.executable} {tmp_path / 'evaluate.py'}"
+    return Settings(tmp_path / "items.jsonl", program, incumbent, "10pt", "5%", 60)
+
+
+def test_an_accepted_text_replaces_the_incumbents_and_is_where_the_next_run_begins(
+    settings: Settings,
+) -> None:
+    with evaluating(settings) as evaluation:
+        assert not evaluation.propose("verbose, and long").accepted
+        assert settings.incumbent.read_text() == "plain"
+        assert evaluation.propose("x").accepted
+        assert settings.incumbent.read_text() == "x"
+        before = evaluation.budget()
+    with evaluating(settings) as evaluation:
+        assert evaluation.budget() == before
+
+
+def test_what_a_program_says_of_an_item_is_not_shown_to_whoever_proposes(
+    settings: Settings,
+) -> None:
+    program = Path(settings.program.split()[1])
+    program.write_text(PROGRAM.replace('{"loss": wrong}', '{"unjudgeable": str(payload)}'))
+    with evaluating(settings) as evaluation, pytest.raises(celeus.Refusal) as refused:
+        evaluation.propose("x")
+    assert "secret" not in refused.value.line
+    assert "item" not in refused.value.line.replace("every item", "")
+
+
+def test_an_incumbent_that_is_not_there_is_refused(settings: Settings) -> None:
+    missing = settings._replace(incumbent=Path("nowhere.txt"))
+    with pytest.raises(celeus.Refusal, match="nowhere"), evaluating(missing):
+        pass
