@@ -58,7 +58,7 @@ PLACES = {
     "push": Place("runs", "push"),
     "export": Place("export", "export"),
     "verify": Place("verify", "verify", checks=True),
-    "attest": Place("verify", "attest"),
+    "attest": Place("attest", "attest"),
     "simulate": Place("simulate", "simulate"),
     "demo": Place("demo", "demo", "demo"),
     "serve": Place("service.serve", "serve"),

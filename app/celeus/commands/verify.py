@@ -1,6 +1,5 @@
 """`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
-import hashlib
 import json
 import os
 import stat
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import check_file, content_of, open_ending
+from celeus.commands.options import content_of, open_ending
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -403,6 +402,7 @@ def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject
 
 
 def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
+    from celeus.commands.attest import sha256_of
     from celeus.core.certificate.attestation import FalseAttestation
 
     if not subjects:
@@ -425,65 +425,3 @@ def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:
     if not parts_of(file, parts):
         return {}
     return {"certificate": parts[CERTIFICATE], "pool": parts[COLUMNS]}
-
-
-if TYPE_CHECKING:
-    # Not even for annotations at run time: --help has to answer at once.
-    from celeus.core.certificate.attestation import Subject
-
-
-def attest(
-    certificate: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
-    *,
-    subject: Annotated[
-        list[str],
-        typer.Option(
-            metavar="FILE|NAME@sha256:DIGEST",
-            help="What was evaluated: a file, or a name and a digest, also sha512 or gitCommit;"
-            " may be given again.",
-        ),
-    ],
-    key: Annotated[
-        Path,
-        typer.Option(envvar="CELEUS_SIGNING_KEY_FILE", help="The key that signed the certificate."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; default: standard output.")
-    ] = None,
-) -> None:
-    """Attest what a certificate is about: an in-toto statement in a signed DSSE envelope.
-
-    `celeus verify` takes it as it takes the certificate, and --subject there checks a file.
-    """
-    from celeus.core.certificate.attestation import attested
-    from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
-    from celeus.gates.reports import write
-    from celeus.operations.certificates.signing_keys import read_key
-
-    check_file(out)
-    subjects = [_subject(text) for text in subject]
-    with open_ending(certificate) as file:
-        content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
-    envelope = attested(content, subjects, read_key(key))
-    if out is None:
-        typer.echo(envelope.decode())
-    else:
-        write(out, envelope)
-
-
-def _subject(text: str) -> "Subject":
-    from celeus.core.certificate.attestation import Subject
-
-    path = Path(text)
-    if path.is_file():
-        return Subject(path.name, "sha256", sha256_of(path))
-    if "@" not in text:
-        rule = "a file that is there, or NAME@sha256:DIGEST"
-        raise InvalidValue(f"subject must be {rule}", field="subject", rule=rule, value=text)
-    return Subject.of(text)
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
-    with open_ending(path, "subject") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

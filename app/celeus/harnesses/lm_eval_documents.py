@@ -351,8 +351,8 @@ def _without_seed(arguments: str, kind: type[LM]) -> str:
         raise refused(f"{_NOT_FRESH}: leave the seed out of --model_args", "model_args")
     if "seed" not in signature(kind).parameters:
         return arguments
-    own = f"seed={int.from_bytes(new_seed()[:4])}"
-    return f"{arguments},{own}" if arguments else own
+    seed = f"seed={int.from_bytes(new_seed()[:4])}"
+    return f"{arguments},{seed}" if arguments else seed
 
 
 class _Built(Exception):

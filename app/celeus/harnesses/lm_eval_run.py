@@ -38,7 +38,7 @@ SIDES = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a session is to find out, and when it stops; a margin needs two models.
+    """The question of a session, and when it stops; a margin needs two models.
 
     With ``target`` `runs` documents are run by chance, with ``repeats`` any number of times.
     """

@@ -143,7 +143,7 @@ class Report:
 
     @property
     def verdict(self) -> Literal["holds", "does not hold", "cannot be checked"]:
-        """Whether the certificate holds, as far as it could be checked at all."""
+        """The verdict on the certificate, as far as it could be checked."""
         if self.difference is None:
             return "holds"
         return "cannot be checked" if self.difference.where in {FILE, POOL} else "does not hold"
