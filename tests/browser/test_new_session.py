@@ -342,6 +342,22 @@ def test_a_refusal_stands_at_the_field_it_names(
 
 
 @pytest.mark.nightly
+def test_a_pool_that_was_deleted_meanwhile_is_not_chosen(signed_in: SignedIn, server: Site) -> None:
+    pool = made_pool(server)
+    page = signed_in("manage", "read")
+    page.goto("/sessions/new")
+    expect(page.locator(".pool")).to_be_visible()
+    with server.client() as client:
+        client.patch(f"/v1/pools/{pool}", json={"archived": True}).raise_for_status()
+        client.delete(f"/v1/pools/{pool}").raise_for_status()
+    page.locator(".pool").click()
+    expect(page.locator(".pool")).to_have_count(0)
+    expect(page.locator("#announcer")).to_have_text("This pool is no longer there")
+    expect(page.locator("#chosen")).to_be_hidden()
+    expect(page.get_by_role("button", name="Open the session")).to_be_disabled()
+
+
+@pytest.mark.nightly
 def test_a_double_click_opens_one_session(signed_in: SignedIn, server: Site) -> None:
     page = signed_in("manage", "read")
     page.goto(f"/sessions/new?pool={made_pool(server)}")

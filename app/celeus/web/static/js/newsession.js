@@ -97,7 +97,13 @@ async function choose(id, considered = false) {
   state.pool = id;
   state.ask = null;
   const parts = considered ? ["chosen"] : ["chosen", ...OF_POOL];
-  if (await suit(parts, `/sessions/new?pool=${id}`)) chosen(considered);
+  if (!(await suit(parts, `/sessions/new?pool=${id}`))) return;
+  if (byId("chosen").dataset.pool === id) chosen(considered);
+  else {
+    unplan();
+    list.again();
+    announce("This pool is no longer there");
+  }
 }
 
 /**
@@ -114,6 +120,7 @@ async function suit(parts, path, body) {
     await swap(parts, path, { body, signal });
   } catch (error) {
     if (!signal.aborted) tell(error, byId("plan-problem"));
+    return false;
   }
   return !signal.aborted;
 }
