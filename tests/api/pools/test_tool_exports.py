@@ -20,7 +20,7 @@ async def test_samples_of_a_problem_are_asked_about_and_then_one_item(
     values = [choice["value"] for choice in question["choices"]]
     assert (question["name"], values) == (
         "repeats",
-        ["items", "first", "mean", "sample=0", "sample=1", "sample=2"],
+        ["items", "runs", "first", "mean", "sample=0", "sample=1", "sample=2"],
     )
     answer = await sent(client, jsonl(SAMPLES), repeats="mean")
     assert answer.status_code == 201, answer.text
