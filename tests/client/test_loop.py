@@ -60,9 +60,11 @@ def test_the_status_is_seen_after_every_label(session: celeus.Session, known: Ex
     seen: list[celeus.Status] = []
     done = session.judge(known, concurrency=4, seen=seen.append)
     judged = sorted(status.rounds.judged for status in seen)
-    assert len(judged) == judged[-1] == done.labels
+    assert judged[-1] == done.labels
+    # A draw that looked stalled is handed out again, and its second answer may be seen too
+    assert done.labels <= len(judged) <= done.labels + done.overtaken
     # Labels that came at once are committed at once: each is seen with the others
-    assert all(labels >= place for place, labels in enumerate(judged, start=1))
+    assert all(labels >= place - done.overtaken for place, labels in enumerate(judged, start=1))
     assert max(seen, key=lambda status: status.sequence).state == session.status().state
 
 
