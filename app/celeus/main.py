@@ -32,7 +32,7 @@ from celeus.api.sessions import (
 from celeus.api.watch.metrics import Metrics
 from celeus.api.watch.middleware import Watch
 from celeus.api.watch.spans import untraced
-from celeus.api.wire import links, problems
+from celeus.api.wire import document, links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
@@ -147,7 +147,7 @@ class Service(FastAPI):
 
     def _built(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            found = links.linked(problems.described(super().openapi()))
+            found = document.completed(links.linked(problems.described(super().openapi())))
             routes = (route for router in ROUTES for route in router.routes)
             places = (route.path for route in routes if isinstance(route, APIRoute))
             found["paths"] = {place: found["paths"][place] for place in places}
