@@ -188,6 +188,10 @@ def create_app(settings: Settings) -> FastAPI:
         title="Celeus",
         version=system.service_version(),
         description=DESCRIPTION,
+        servers=[{"url": "/", "description": "The service that this document is from."}],
+        contact={"name": "The contributors of Celeus"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        openapi_tags=document.TAGS,
         lifespan=lifespan,
         # Served by a route of ours, which asks for a key
         openapi_url=None,

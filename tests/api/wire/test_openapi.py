@@ -59,7 +59,21 @@ def test_every_operation_has_a_short_name_of_its_own_and_a_summary(
     assert len(set(names)) == len(names)
     assert all(name.replace("_", "").isalpha() and len(name) <= 30 for name in names)
     assert all(len(operation["summary"]) <= 60 for operation in operations(contract))
-    assert all(operation.get("tags") for operation in operations(contract))
+
+
+def test_every_operation_has_one_tag_and_every_tag_operations(contract: dict[str, Any]) -> None:
+    tags = [tuple(operation["tags"]) for operation in operations(contract)]
+    assert {(tag["name"],) for tag in contract["tags"]} == set(tags)
+
+
+def test_an_operation_names_the_scopes_that_suffice(contract: dict[str, Any]) -> None:
+    asked = {operation["operationId"]: operation["security"] for operation in operations(contract)}
+    assert [name for name, schemes in asked.items() if not schemes] == [
+        *("healthz", "readyz", "version")
+    ]
+    assert asked["get_signing_key"] == [{"key": []}]
+    assert asked["open_session"] == [{"manage": []}]
+    assert asked["amend"] == [{"label": []}, {"manage": []}]
 
 
 def test_every_declared_error_is_a_problem(contract: dict[str, Any]) -> None:

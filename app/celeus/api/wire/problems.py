@@ -325,6 +325,7 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
                 created["headers"] = {"Location": dict(LOCATION)}
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
+            _also(answers, errors.InvalidValue)
     return contract
 
 
