@@ -1,6 +1,7 @@
 """The application: the only place where the parts are wired together."""
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -158,6 +159,11 @@ class Service(FastAPI):
     def contract(self) -> bytes:
         """Return the OpenAPI document as JSON."""
         return orjson.dumps(self.openapi())
+
+    @cached_property
+    def packed_contract(self) -> bytes:
+        """Return the OpenAPI document as JSON, compressed by gzip."""
+        return gzip.compress(self.contract, mtime=0)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Wrap the middleware so that it also sees the answers to unexpected failures."""
