@@ -20,8 +20,8 @@ MODULES = Path(sys.prefix) / "node_modules" / ".bin"
 LABELS = 10
 UPLOADS = "content_type_overrides:\n  application/x-ndjson: application/octet-stream\n"
 """Of what an upload may be openapi-python-client knows bytes only."""
-COMPILER = ("--strict", "--noUncheckedIndexedAccess", "--target", "ES2023")
-COMPILER += ("--lib", "ES2023,DOM,DOM.Iterable", "--module", "NodeNext")
+COMPILER = ["--strict", "--noUncheckedIndexedAccess", "--target", "ES2023", "--module", "NodeNext"]
+COMPILER += ["--lib", "ES2023,DOM,DOM.Iterable"]
 
 
 def run(*command: str | Path, **environment: str) -> str:
