@@ -113,7 +113,10 @@ CORS_HEADERS = (
     "Last-Event-ID",
     "X-Request-ID",
 )
-CORS_EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Retry-After", "X-Request-ID")
+CORS_EXPOSED = (
+    *("ETag", "Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After"),
+    "X-Request-ID",
+)
 
 DESCRIPTION = """\
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
