@@ -176,8 +176,8 @@ lock: env ## Resolve the dependencies anew into requirements/*.lock
 	$(call part,server) --extra otel --output-file=$(LOCKS)/server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
-	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \
-		--omit-lockfile-registry-resolved
+	for folder in $(dir $(wildcard tests/ecosystem/*/package.json)); do npm --prefix $$folder update \
+		--silent --package-lock-only --omit-lockfile-registry-resolved || exit; done
 	awk '/^[^ ]/ { heavy = /^(cuda-|nvidia-|torch|triton)/ } !heavy' \
 		tests/ecosystem/helm/requirements.lock > .venv/helm.lock
 	mv .venv/helm.lock tests/ecosystem/helm/requirements.lock

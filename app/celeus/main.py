@@ -1,6 +1,7 @@
 """The application: the only place where the parts are wired together."""
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -32,7 +33,7 @@ from celeus.api.sessions import (
 from celeus.api.watch.metrics import Metrics
 from celeus.api.watch.middleware import Watch
 from celeus.api.watch.spans import untraced
-from celeus.api.wire import links, problems
+from celeus.api.wire import document, links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
@@ -112,7 +113,10 @@ CORS_HEADERS = (
     "Last-Event-ID",
     "X-Request-ID",
 )
-CORS_EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Retry-After", "X-Request-ID")
+CORS_EXPOSED = (
+    *("ETag", "Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After"),
+    "X-Request-ID",
+)
 
 DESCRIPTION = """\
 Certified evaluation scores from few labels: the service says which item to judge next, takes the
@@ -147,7 +151,7 @@ class Service(FastAPI):
 
     def _built(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            found = links.linked(problems.described(super().openapi()))
+            found = document.completed(links.linked(problems.described(super().openapi())))
             routes = (route for router in ROUTES for route in router.routes)
             places = (route.path for route in routes if isinstance(route, APIRoute))
             found["paths"] = {place: found["paths"][place] for place in places}
@@ -158,6 +162,11 @@ class Service(FastAPI):
     def contract(self) -> bytes:
         """Return the OpenAPI document as JSON."""
         return orjson.dumps(self.openapi())
+
+    @cached_property
+    def packed_contract(self) -> bytes:
+        """Return the OpenAPI document as JSON, compressed by gzip."""
+        return gzip.compress(self.contract, mtime=0)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Wrap the middleware so that it also sees the answers to unexpected failures."""
@@ -188,6 +197,10 @@ def create_app(settings: Settings) -> FastAPI:
         title="Celeus",
         version=system.service_version(),
         description=DESCRIPTION,
+        servers=[{"url": "/", "description": "The service that this document is from."}],
+        contact={"name": "The contributors of Celeus"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        openapi_tags=document.TAGS,
         lifespan=lifespan,
         # Served by a route of ours, which asks for a key
         openapi_url=None,

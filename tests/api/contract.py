@@ -36,13 +36,13 @@ class Route:
     @property
     def needed(self) -> set[str] | None:
         """Scopes; None where no key is needed."""
-        asked = self.operation.get("security")
-        return None if asked is None else {scope for one in asked for scope in one["key"]}
+        asked = self.operation["security"]
+        return {scope for one in asked for scope in one if scope != "key"} if asked else None
 
     def opens_to(self, scopes: set[str]) -> bool:
         """Whether a key with these scopes may ask, by any of the ways the contract names."""
-        asked = self.operation.get("security")
-        return asked is None or any(set(one["key"]) <= scopes for one in asked)
+        asked = self.operation["security"]
+        return not asked or any(one.keys() <= scopes | {"key"} for one in asked)
 
     async def ask(self, client: AsyncClient, ids: dict[str, str], **more: Any) -> Response:  # noqa: ANN401
         """Send it with the body of its example."""

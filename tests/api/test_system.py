@@ -1,5 +1,7 @@
 """Health, readiness, version and metrics, and pages of other origins."""
 
+import gzip
+
 import httpx
 import pytest
 from sqlalchemy import text
@@ -15,6 +17,33 @@ from tests.keys import bearer
 async def test_a_live_process_says_so_and_which_version_it_is(client: httpx.AsyncClient) -> None:
     assert (await client.get("/healthz")).json() == {"status": "ok"}
     assert (await client.get("/version")).json()["service"] == "celeus"
+
+
+async def test_the_contract_is_compressed_for_those_who_accept_it(
+    client: httpx.AsyncClient,
+) -> None:
+    sizes: dict[str, int] = {}
+    bodies = set()
+    for accepted in ("identity", "gzip;q=0, br", "br;q=1.0, GZIP;q=0.8"):
+        headers = {"Accept-Encoding": accepted}
+        async with client.stream("GET", "/openapi.json", headers=headers) as answer:
+            raw = b"".join([part async for part in answer.aiter_raw()])
+        assert answer.headers["Vary"] == "Accept-Encoding"
+        packed = answer.headers.get("Content-Encoding") == "gzip"
+        assert packed == ("GZIP" in accepted)
+        sizes[accepted] = len(raw)
+        bodies.add(gzip.decompress(raw) if packed else raw)
+    assert len(bodies) == 1
+    assert min(sizes.values()) < max(sizes.values()) / 5
+
+
+async def test_what_differs_between_callers_is_never_compressed(
+    client: httpx.AsyncClient,
+) -> None:
+    for path in ("/v1/pools", "/v1/keys", "/v1/sessions", "/docs"):
+        answer = await client.get(path, headers={"Accept-Encoding": "gzip"})
+        assert answer.is_success
+        assert "Content-Encoding" not in answer.headers, path
 
 
 async def test_ready_means_reachable_and_migrated(

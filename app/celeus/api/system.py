@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Administers, CallerOf, OpenContext
+from celeus.api.wire.compression import GZIP, VARY, takes_gzip
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import BEHIND, responses
 from celeus.errors import DatabaseUnavailable, SchemaBehind
@@ -79,8 +80,11 @@ async def get_version() -> Version:
 )
 async def get_contract(_: CallerOf, request: Request) -> Response:
     """Requests and answers of every route, and the scope it needs."""
-    contract = await asyncio.to_thread(lambda: request.app.contract)
-    return Response(contract, media_type="application/json")
+    packed = takes_gzip(request.headers)
+    contract = await asyncio.to_thread(
+        lambda: request.app.packed_contract if packed else request.app.contract
+    )
+    return Response(contract, headers=GZIP if packed else VARY, media_type="application/json")
 
 
 @router.get(

@@ -14,6 +14,8 @@ from starlette.routing import Route
 from starlette.staticfiles import PathLike, StaticFiles
 from starlette.types import Scope
 
+from celeus.api.wire.compression import GZIP, VARY, takes_gzip
+
 FOLDER = Path(__file__).parent / "static"
 BUNDLE = Path(__file__).parent / "bundle"
 """Folder of what `bundle.js` makes at a release; a checkout has none and serves the modules."""
@@ -79,12 +81,12 @@ class Assets(StaticFiles):
         headers = Headers(scope=scope)
         packed = self._packed.get((str(full_path), stat_result.st_mtime_ns))
         whole = isinstance(answer, FileResponse) and "Range" not in headers
-        if packed is not None and whole and "gzip" in headers.get("Accept-Encoding", ""):
+        if packed is not None and whole and takes_gzip(headers):
             kept = {name: answer.headers[name] for name in ("ETag", "Last-Modified")}
             media_type = answer.headers["Content-Type"]
             answer = Response(packed, status_code, kept, media_type)
-            answer.headers["Content-Encoding"] = "gzip"
-        answer.headers["Vary"] = "Accept-Encoding"
+            answer.headers.update(GZIP)
+        answer.headers.update(VARY)
         current = scope["path"].startswith(f"{PREFIX}/{self.version}/")
         cache_control = f"public, max-age={KEPT_SECONDS}, immutable" if current else "no-store"
         # Weak, since it may be sent packed and unpacked

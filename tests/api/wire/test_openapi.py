@@ -7,12 +7,21 @@ from typing import Any
 
 import pytest
 from fastapi.openapi.models import OpenAPI
+from jsonschema_rs import Draft202012Validator
 
 from celeus.main import create_app
 from celeus.settings import Settings
 from tests.api.contract import CONTRACT
 
 VERBS = {"get", "post", "put", "patch", "delete"}
+KEYWORDS = {
+    *("$ref", "additionalProperties", "allOf", "anyOf", "const", "contentMediaType", "default"),
+    *("description", "discriminator", "enum", "examples", "exclusiveMaximum", "exclusiveMinimum"),
+    *("format", "items", "maxItems", "maxLength", "maximum", "minItems", "minLength"),
+    *("minProperties", "maxProperties", "minimum", "not", "oneOf", "pattern", "patternProperties"),
+    *("prefixItems", "properties", "propertyNames", "required", "title", "type", "uniqueItems"),
+}
+"""Keywords of the schemas: of JSON Schema 2020-12, and OpenAPI's `discriminator`."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +59,21 @@ def test_every_operation_has_a_short_name_of_its_own_and_a_summary(
     assert len(set(names)) == len(names)
     assert all(name.replace("_", "").isalpha() and len(name) <= 30 for name in names)
     assert all(len(operation["summary"]) <= 60 for operation in operations(contract))
-    assert all(operation.get("tags") for operation in operations(contract))
+
+
+def test_every_operation_has_one_tag_and_every_tag_operations(contract: dict[str, Any]) -> None:
+    tags = [tuple(operation["tags"]) for operation in operations(contract)]
+    assert {(tag["name"],) for tag in contract["tags"]} == set(tags)
+
+
+def test_an_operation_names_the_scopes_that_suffice(contract: dict[str, Any]) -> None:
+    asked = {operation["operationId"]: operation["security"] for operation in operations(contract)}
+    assert [name for name, schemes in asked.items() if not schemes] == [
+        *("healthz", "readyz", "version")
+    ]
+    assert asked["get_signing_key"] == [{"key": []}]
+    assert asked["open_session"] == [{"manage": []}]
+    assert asked["amend"] == [{"label": []}, {"manage": []}]
 
 
 def test_every_declared_error_is_a_problem(contract: dict[str, Any]) -> None:
@@ -192,3 +215,40 @@ def test_the_headers_that_are_read_are_parameters() -> None:
     }
     assert read["If-None-Match"] == {"get_session", "get_surrogate", "get_certificate"}
     assert read["Last-Event-ID"] == {"stream_session"}
+
+
+def schemas_with_examples(part: Any, place: str) -> Iterator[tuple[str, Any, list[Any]]]:  # noqa: ANN401 -- JSON
+    """Place and schema of every part of the contract that shows examples, and these."""
+    for name, inner in part.items() if isinstance(part, dict) else enumerate(part):
+        if isinstance(inner, (dict, list)) and name not in {"example", "examples"}:
+            yield from schemas_with_examples(inner, f"{place}/{name}")
+    if isinstance(part, dict) and not place.endswith("/properties"):
+        examples = [part["example"]] if "example" in part else list(part.get("examples", ()))
+        if examples:
+            yield place, part.get("schema", part), examples
+
+
+def test_every_example_is_valid() -> None:
+    found = list(schemas_with_examples(CONTRACT, ""))
+    assert len(found) > 50
+    invalid = []
+    for place, schema, examples in found:
+        whole = {"components": CONTRACT["components"], "allOf": [schema]}
+        validator = Draft202012Validator(whole)
+        invalid += [
+            (place, error.message) for shown in examples for error in validator.iter_errors(shown)
+        ]
+    assert not invalid
+
+
+def test_schemas_use_no_keyword_that_json_schema_lacks() -> None:
+    """A bound of pydantic, such as `ge`, would bind nobody."""
+    schemas = CONTRACT["components"]["schemas"]
+    used = {
+        keyword
+        for name, top in schemas.items()
+        for _, schema in [(name, top), *properties(top, name)]
+        for part in (schema, *schema.get("anyOf", ()))
+        for keyword in part
+    }
+    assert used <= KEYWORDS

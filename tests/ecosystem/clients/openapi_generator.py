@@ -9,7 +9,7 @@ url, key, labels = sys.argv[1:]
 lines = "\n".join(json.dumps({"id": f"q-{at}", "surrogate": at / 40}) for at in range(40))
 with made.ApiClient(made.Configuration(host=url, access_token=key)) as client:
     file = made.PoolsApi(client).create_pool_from_file(
-        "generated", lines.encode(), kind="zero_one", idempotency_key="generated-2"
+        lines.encode(), name="generated", kind="zero_one", idempotency_key="generated-2"
     )
     opening = made.SessionOpening(pool_id=file.pool.id, budget=int(labels))
     session = made.SessionsApi(client).open_session(opening)

@@ -52,6 +52,8 @@ async def _count(context: Context, name: str, most: int, what: str) -> None:
             f"There were too many requests {what}.",
             rule=f"at most {most} a minute",
             retry_after=wait,
+            policy=name.partition("/")[0],
+            quota=most,
         )
 
 

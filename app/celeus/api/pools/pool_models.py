@@ -179,26 +179,32 @@ ITEM_SCHEMA: dict[str, Any] = {
             "additionalProperties": _answered(),
         },
         "known": {
-            "type": ["object", "null"],
             "description": "The loss of this item, or the true label it follows from, where it is"
             " known beforehand; the item is never drawn. That it is true is an assumption, which"
             " every certificate names with its reasons. Items without it stand beside such. In a"
             " pool of `metrics` the losses that are known, by metric.",
-            "additionalProperties": {"type": ["number", "null"]},
-            "properties": {
-                "loss": {"type": "number", "description": f"The loss, {_SCORE}."},
-                "label": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "The true class, in place of the loss.",
+            "anyOf": [
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "loss": {"type": "number", "description": f"The loss, {_SCORE}."},
+                        "label": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "The true class, in place of the loss.",
+                        },
+                        "reason": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": MAX_TEXT,
+                            "description": "How it is known, for the certificate.",
+                        },
+                    },
                 },
-                "reason": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_TEXT,
-                    "description": "How it is known, for the certificate.",
-                },
-            },
+                {"type": "object", "additionalProperties": {"type": ["number", "null"]}},
+                {"type": "null"},
+            ],
         },
         "loss_lower": {
             "type": ["number", "null"],
@@ -253,11 +259,13 @@ FILE_BODY: dict[str, Any] = {
         "description": (
             "Any table: CSV with any separator, JSON, JSON Lines, Parquet, one of these packed with"
             " gzip, or a log of lm-eval, Inspect, promptfoo or DeepEval; as the body, or as the one"
-            " file of a form. Rows that are items are read as the items of a pool."
+            " file of a form; JSON that is no object goes as `application/octet-stream`. Rows"
+            " that are items are read as the items of a pool."
         ),
         "content": UPLOAD_BODY["requestBody"]["content"]
         | {
-            "application/json": {"schema": {}},
+            # Without a type, generators have one that no program can check
+            "application/json": {"schema": {"type": "object"}},
             "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
             "multipart/form-data": {
                 "schema": {

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from celeus.api.access.keys import Seconds
 from celeus.api.access.parameters import Manages, SessionId, ShareId, form_of
-from celeus.api.sessions.opening_models import AS_WHOLE, STRICT
+from celeus.api.sessions.opening_models import STRICT
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
@@ -16,7 +17,6 @@ from celeus.operations.access import guest_links
 
 router = APIRouter(prefix="/v1/sessions", tags=["sharing"], route_class=JsonRoute)
 
-LONGEST_SECONDS = 3_153_600_000
 WEEK: Final[dict[str, JsonValue]] = {"expires_in_seconds": 604_800}
 
 
@@ -25,11 +25,8 @@ class ShareRequest(BaseModel):
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WEEK]})
 
-    expires_in_seconds: Annotated[int, AS_WHOLE] | None = Field(
-        None,
-        ge=1,
-        le=LONGEST_SECONDS,
-        description="Seconds for which the link works; null: until it is revoked.",
+    expires_in_seconds: Seconds | None = Field(
+        None, description="Seconds for which the link works; null: until it is revoked."
     )
 
 

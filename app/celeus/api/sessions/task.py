@@ -1,6 +1,6 @@
 """The task of a session's judge: the route that the labelling page asks first."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +19,9 @@ from celeus.operations.sessions.labelling.task import Task
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
 
+Range = Annotated[tuple[float, float], Field(json_schema_extra={"items": {"type": "number"}})]
+WordPair = Annotated[tuple[str, str], Field(json_schema_extra={"items": {"type": "string"}})]
+"""Pairs in the contract; `items` is for generators that do not know `prefixItems`."""
 _ENDS = "What the lowest and the highest value are called, of the score where there is one."
 _WORDS = "What a loss of 0 and one of 1 are called, where there are no others."
 
@@ -27,8 +30,8 @@ class TaskLoss(BaseModel):
     """The kind and range of a loss; lower is better."""
 
     kind: LossKind = Field(description="What kind of loss a judgement gives.")
-    scale: tuple[float, float] = Field(description="The best and the worst loss.")
-    ends: tuple[str, str] = Field(description=_ENDS)
+    scale: Range = Field(description="The best and the worst loss.")
+    ends: WordPair = Field(description=_ENDS)
 
 
 class TaskScore(BaseModel):
@@ -52,10 +55,10 @@ class TaskComparison(BaseModel):
         description="Which member a judgement has: `label`, `losses` or `preference`."
     )
     kind: Kind = Field(description="Kind of loss of one answer, or `preference`.")
-    scale: tuple[float, float] = Field(
+    scale: Range = Field(
         description="The best and the worst loss of an answer; of a preference the grades, from 0."
     )
-    ends: tuple[str, str] = Field(description=_ENDS)
+    ends: WordPair = Field(description=_ENDS)
 
 
 class TaskBest(BaseModel):
@@ -80,7 +83,7 @@ class TaskMetric(TaskLoss):
 
     name: str = Field(description="The name it has in `losses` of a judgement.")
     score: TaskScore | None = Field(None, description="The score of its mean, if it has one.")
-    words: tuple[str, str] = Field(description=_WORDS)
+    words: WordPair = Field(description=_WORDS)
 
 
 class SuccessOut(BaseModel):
@@ -119,7 +122,7 @@ class TaskAnswer(BaseModel):
     name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
     score: TaskScore | None = Field(None, description="The score of the pool, if it has one.")
-    words: tuple[str, str] = Field(description=_WORDS)
+    words: WordPair = Field(description=_WORDS)
     metrics: list[TaskMetric] | None = Field(
         None, description="What a judgement gives a loss for, where there are several."
     )

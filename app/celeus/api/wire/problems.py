@@ -69,6 +69,14 @@ ID: Mapping[str, Any] = MappingProxyType(
         "schema": {"type": "string"},
     }
 )
+LIMITS: Mapping[str, str] = MappingProxyType(
+    {
+        "Retry-After": "Seconds until the request may be sent again.",
+        "RateLimit": "Of a limit per minute, requests left (`r`) and seconds to wait (`t`).",
+        "RateLimit-Policy": "Requests (`q`) that it allows in so many seconds (`w`).",
+    }
+)
+"""Headers of an answer to too many requests, by name."""
 REQUEST_ID: Mapping[str, Any] = MappingProxyType({"$ref": "#/components/parameters/X-Request-ID"})
 
 
@@ -238,7 +246,8 @@ def problem(
 ) -> JSONResponse:
     """A problem as an answer; members that are None are left out.
 
-    A member `retry_after` is sent as a header too.
+    A member `retry_after` is sent as a header too, and so is `quota`, the requests that `policy`
+    allows a minute.
     """
     body = {
         "type": f"{PROBLEMS_PAGE}#{code}",
@@ -250,6 +259,10 @@ def problem(
     headers: dict[str, str] = {}
     if status == HTTPStatus.SERVICE_UNAVAILABLE or "retry_after" in body:
         headers["Retry-After"] = str(body.get("retry_after", RETRY_SECONDS))
+    if "quota" in body:
+        # draft-ietf-httpapi-ratelimit-headers-10
+        headers["RateLimit-Policy"] = f'"{body["policy"]}";q={body["quota"]};w=60'
+        headers["RateLimit"] = f'"{body["policy"]}";r=0;t={body["retry_after"]}'
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     if status in _BODY_LEFT:
@@ -303,6 +316,9 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
     schemas["Item"] = listed["items"]
     listed["items"] = {"$ref": "#/components/schemas/Item"}
     contract["components"]["parameters"] = {"X-Request-ID": dict(ID)}
+    contract["components"]["headers"] = {
+        name: {"description": text, "schema": {"type": "string"}} for name, text in LIMITS.items()
+    }
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     invalid = responses(errors.InvalidValue)[int(HTTPStatus.UNPROCESSABLE_ENTITY)]
@@ -316,6 +332,9 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
                 answers |= _closed(needed)
                 _also(answers, errors.RateLimited, errors.DatabaseUnavailable)
                 _also(answers, errors.SchemaBehind, errors.Stopping)
+                answers["429"]["headers"] = {
+                    name: {"$ref": f"#/components/headers/{name}"} for name in LIMITS
+                }
             if "requestBody" in operation:
                 _also(answers, errors.BodyTooSlow, errors.UploadTooLarge, errors.UnsupportedFormat)
             operation.setdefault("parameters", []).append(dict(REQUEST_ID))
@@ -325,6 +344,7 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
                 created["headers"] = {"Location": dict(LOCATION)}
             if MEDIA_TYPE not in answers.get("422", {}).get("content", {MEDIA_TYPE: None}):
                 answers["422"] = invalid
+            _also(answers, errors.InvalidValue)
     return contract
 
 
