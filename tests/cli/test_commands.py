@@ -31,7 +31,7 @@ def test_a_command_loads_no_other_and_help_names_all_and_loads_nothing_heavy() -
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    for name in ("serve", "migrate", "keys", "simulate", "openapi", "demo"):
+    for name in ("serve", "admin", "dev", "demo"):
         assert name in ended.stdout
 
 
@@ -108,11 +108,11 @@ def test_a_shell_completes_commands_and_options(run: Run, monkeypatch: pytest.Mo
 
 
 def test_openapi_prints_the_contract_or_writes_it(run: Run, tmp_path: Path) -> None:
-    printed = run("openapi")
+    printed = run("dev", "openapi")
     assert printed.status == 0
     assert printed.out == CONTRACT.read_text(encoding="utf-8")
     path = tmp_path / "openapi.json"
-    assert run("openapi", "--out", path).status == 0
+    assert run("dev", "openapi", "--out", path).status == 0
     assert path.read_text(encoding="utf-8") == printed.out
 
 
@@ -140,7 +140,7 @@ def test_migrate_brings_the_named_database_to_head(
     run: Run, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url)
-    answer = run("migrate")
+    answer = run("admin", "migrate")
     assert answer.status == 0
     assert "the database has schema" in answer.out
 
@@ -181,10 +181,15 @@ def assert_one_line(answer: Answer, *parts: str) -> None:
     assert "hunter2" not in answer.err
 
 
-ON_A_DATABASE = [("migrate",), ("serve", "--port", "0"), ("keys", "list"), ("audit",)]
+ON_A_DATABASE = [
+    ("admin", "migrate"),
+    ("serve", "--port", "0"),
+    ("admin", "keys", "list"),
+    ("admin", "audit"),
+]
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 @pytest.mark.parametrize(
     ("address", "cause"),
     [
@@ -218,25 +223,25 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(
     run: Run, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", address)
-    assert_one_line(run("migrate"), "database_url is not an address")
+    assert_one_line(run("admin", "migrate"), "database_url is not an address")
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 def test_a_database_that_does_not_exist_is_told_in_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, postgres_url: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url.replace("/celeus?", "/missing?"))
     answer = run(*command)
     assert_one_line(answer, 'database "missing" does not exist')
-    assert answer.status == (2 if command == ("audit",) else 1)
+    assert answer.status == (2 if command == ("admin", "audit") else 1)
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=" ".join)
 def test_an_empty_database_is_to_be_migrated_first(
     run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
-    assert_one_line(run(*command), "other", "is empty", "celeus migrate")
+    assert_one_line(run(*command), "other", "is empty", "celeus admin migrate")
 
 
 def test_tables_of_another_program_are_not_migrated(
@@ -246,7 +251,7 @@ def test_tables_of_another_program_are_not_migrated(
     with psycopg.connect(other_database) as db:
         db.execute("CREATE TABLE sessions (a int)")
         db.execute("CREATE TABLE pools (b text)")
-    assert_one_line(run("migrate"), "other", "already exists")
+    assert_one_line(run("admin", "migrate"), "other", "already exists")
 
 
 def test_an_option_that_no_driver_knows_is_refused_without_the_password(
@@ -254,10 +259,10 @@ def test_an_option_that_no_driver_knows_is_refused_without_the_password(
 ) -> None:
     url = "postgresql://127.0.0.1:1/x?password=hunter2&bogus=1"
     monkeypatch.setenv("CELEUS_DATABASE_URL", url)
-    assert_one_line(run("migrate"), 'invalid URI query parameter: "bogus"')
+    assert_one_line(run("admin", "migrate"), 'invalid URI query parameter: "bogus"')
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 @pytest.mark.parametrize("revision", ["9999", "097d15a9eef4"], ids=["newer", "before 0.1.0"])
 def test_a_schema_not_of_this_version_is_left_alone_with_advice_for_each_cause(
     run: Run,
@@ -283,7 +288,7 @@ def test_a_schema_not_of_this_version_is_left_alone_with_advice_for_each_cause(
         assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=" ".join)
 def test_a_schema_of_an_older_version_is_to_be_migrated_first(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
@@ -292,15 +297,15 @@ def test_a_schema_of_an_older_version_is_to_be_migrated_first(
     command: tuple[str, ...],
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
-    assert run("migrate").status == 0
+    assert run("admin", "migrate").status == 0
     later = shutil.copytree(revisions.SCRIPTS, tmp_path / "alembic")
     (later / "versions" / "later.py").write_text(
         f'revision = "later"\ndown_revision = "{revisions.head()}"\n\n\n'
         "def upgrade() -> None:\n    pass\n"
     )
     monkeypatch.setattr(revisions, "SCRIPTS", later)
-    assert_one_line(run(*command), "at an older version", "run `celeus migrate` first")
-    assert run("migrate").status == 0
+    assert_one_line(run(*command), "at an older version", "run `celeus admin migrate` first")
+    assert run("admin", "migrate").status == 0
     with psycopg.connect(other_database) as db:
         assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [("later",)]
 
@@ -314,6 +319,6 @@ def test_a_role_that_may_not_make_tables_is_told_so(
             monkeypatch.setenv(
                 "CELEUS_DATABASE_URL", other_database.replace("postgres@", "guest@", 1)
             )
-            assert_one_line(run("migrate"), "permission denied for schema public")
+            assert_one_line(run("admin", "migrate"), "permission denied for schema public")
         finally:
             db.execute("DROP ROLE guest")

@@ -88,7 +88,7 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
         Path | None,
         typer.Option(
             help="File to write the pool to, as JSON Lines; what is known of losses stands beside"
-            " it, in the .npz that celeus simulate takes."
+            " it, in the .npz that celeus dev simulate takes."
         ),
     ] = None,
     truth: Annotated[

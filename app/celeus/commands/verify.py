@@ -1,4 +1,4 @@
-"""`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
+"""`celeus verify`, `celeus admin audit` and `signing-key`: make and check certificates."""
 
 import json
 import os
