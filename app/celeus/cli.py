@@ -96,18 +96,32 @@ class Commands(UserDict[str, Any]):
         place = self.data[name]
         if isinstance(place, Group):
             self.data[name] = CommandLine(
-                place.places, name=name, help=place.help, no_args_is_help=True
+                place.places,
+                name=name,
+                help=place.help,
+                no_args_is_help=True,
+                rich_markup_mode=None,
             )
         elif isinstance(place, Place):
             module = import_module(f"celeus.commands.{place.module}")
             command = getattr(module, place.name)
-            app = typer.Typer()
+            # Tables cut long words at 80 columns
+            app = typer.Typer(rich_markup_mode=None)
             if isinstance(command, typer.Typer):
                 app.add_typer(command, name=name)
             else:
                 app.command(name, **getattr(module, "TERMS", {}))(command)
             self.data[name] = get_group(app).commands[name]
+        _summarize(self.data[name])
         return self.data[name]
+
+
+def _summarize(command: Any) -> None:  # noqa: ANN401 -- typer brings its own click
+    """List the command and those of its group by the whole first paragraph of their help."""
+    command.short_help = (command.help or "").split("\n\n")[0].replace("\n", " ")
+    if not isinstance(command, CommandLine):
+        for member in getattr(command, "commands", {}).values():
+            _summarize(member)
 
 
 class CommandLine(TyperGroup):
@@ -127,6 +141,7 @@ cli = typer.Typer(
     help="Certified evaluation scores from few labels.",
     cls=CommandLine,
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

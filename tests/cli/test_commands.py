@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from typer.main import get_command
 
+from celeus.cli import cli
 from celeus.store import revisions
 from tests.cli.calling import Answer, Run
 
@@ -89,6 +92,30 @@ def test_a_start_waits_for_no_import_that_it_does_not_need(
     loaded = _loaded(modules)
     assert modules <= loaded
     assert not spared & loaded
+
+
+def _every(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+    """Yield the command and all below it, with the words that call them."""
+    yield names, command
+    for name in getattr(command, "commands", ()):
+        yield from _every(command.commands[name], *names, name)
+
+
+def test_no_help_is_cut_or_wider_than_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for names, command in _every(get_command(cli)):
+        answer = run(*names, "-h")
+        assert answer.status == 0, names
+        assert max(map(len, answer.out.splitlines())) <= 80, names
+        members = getattr(command, "commands", {})
+        texts = [command.help, *(parameter.help for parameter in command.params)]
+        texts += [members[name].help.split("\n\n")[0] for name in members]
+        words = "".join(answer.out.split())
+        for text in filter(None, texts):
+            assert "".join(text.split()) in words, (names, text)
+        for parameter in command.params:
+            for option in parameter.opts if parameter.param_type_name == "option" else ():
+                assert option in answer.out, (names, option)
 
 
 def test_the_version_is_that_of_the_package(run: Run) -> None:
