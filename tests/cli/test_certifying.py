@@ -503,6 +503,8 @@ def test_an_audit_of_an_empty_database_finds_nothing(
     answer = run("admin", "audit")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == "0 sessions, 0 events, 0 certificates, 0 pools, 0 items: 0 differ\n"
+    counts = json.loads(run("admin", "audit", "--json").out)
+    assert (counts["sessions"], counts["findings"]) == (0, [])
     with psycopg.connect(database_url) as db:
         assert db.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]
 
