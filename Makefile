@@ -54,7 +54,7 @@ style: ruff generated ## Check style and import directions, which takes seconds
 	$(BIN)/lint-imports --no-logo
 
 generate: env ## Write the contract and what is made from it anew (openapi.json, the client's results)
-	$(BIN)/celeus openapi --out openapi/openapi.json
+	$(BIN)/celeus dev openapi --out openapi/openapi.json
 	$(BIN)/python -m tests.generate
 
 generated: env

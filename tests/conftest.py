@@ -245,7 +245,7 @@ async def cache(redis_url: str) -> AsyncIterator[Cache]:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command line in this process: `run("simulate", path, "--json")` and the like."""
+    """The command line in this process: `run("dev", "simulate", path, "--json")` and the like."""
     for name in ("CELEUS_DATABASE_URL", "CELEUS_PORT", "CELEUS_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
     return partial(celeus, monkeypatch, capsys)

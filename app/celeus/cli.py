@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -39,7 +39,14 @@ class Place(NamedTuple):
     checks: bool = False
 
 
-PLACES = {
+class Group(NamedTuple):
+    """Commands under a name of their own, and its line of help."""
+
+    help: str
+    places: dict[str, Place]
+
+
+PLACES: dict[str, Place | Group] = {
     "open": Place("sessions", "open_session"),
     "sessions": Place("sessions", "sessions"),
     "status": Place("sessions", "status"),
@@ -59,15 +66,25 @@ PLACES = {
     "export": Place("export", "export"),
     "verify": Place("verify", "verify", checks=True),
     "attest": Place("attest", "attest"),
-    "simulate": Place("simulate", "simulate"),
     "demo": Place("demo", "demo", "demo"),
     "serve": Place("service.serve", "serve"),
-    "migrate": Place("service.serve", "migrate"),
-    "keys": Place("service.keys", "keys"),
-    "database": Place("service.database", "database_tool"),
-    "audit": Place("verify", "audit", checks=True),
-    "signing-key": Place("verify", "signing_key"),
-    "openapi": Place("service.serve", "openapi"),
+    "admin": Group(
+        "Run the service: its database, keys and signing key.",
+        {
+            "migrate": Place("service.serve", "migrate"),
+            "keys": Place("service.keys", "keys"),
+            "database": Place("service.database", "database_tool"),
+            "audit": Place("verify", "audit", checks=True),
+            "signing-key": Place("verify", "signing_key"),
+        },
+    ),
+    "dev": Group(
+        "Study the method, and build on the API.",
+        {
+            "simulate": Place("simulate", "simulate"),
+            "openapi": Place("service.serve", "openapi"),
+        },
+    ),
 }
 
 
@@ -77,24 +94,46 @@ class Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- typer brings its own click
         """The command of this name."""
         place = self.data[name]
-        if isinstance(place, Place):
+        if isinstance(place, Group):
+            self.data[name] = CommandLine(
+                place.places,
+                name=name,
+                help=place.help,
+                no_args_is_help=True,
+                rich_markup_mode=None,
+            )
+        elif isinstance(place, Place):
             module = import_module(f"celeus.commands.{place.module}")
             command = getattr(module, place.name)
-            app = typer.Typer()
+            # Tables cut long words at 80 columns
+            app = typer.Typer(rich_markup_mode=None)
             if isinstance(command, typer.Typer):
                 app.add_typer(command, name=name)
             else:
                 app.command(name, **getattr(module, "TERMS", {}))(command)
             self.data[name] = get_group(app).commands[name]
+        _summarize(self.data[name])
         return self.data[name]
 
 
-class CommandLine(TyperGroup):
-    """The group of all commands."""
+def _summarize(command: Any) -> None:  # noqa: ANN401 -- typer brings its own click
+    """List the command and those of its group by the whole first paragraph of their help."""
+    command.short_help = (command.help or "").split("\n\n")[0].replace("\n", " ")
+    if not isinstance(command, CommandLine):
+        for member in getattr(command, "commands", {}).values():
+            _summarize(member)
 
-    def __init__(self, **terms: Any) -> None:  # noqa: ANN401 -- those of typer
+
+class CommandLine(TyperGroup):
+    """A group of commands, by default that of all."""
+
+    def __init__(
+        self,
+        places: Mapping[str, Place | Group] = PLACES,
+        **terms: Any,  # noqa: ANN401 -- those of typer
+    ) -> None:
         super().__init__(**terms)
-        self.commands = Commands(PLACES)
+        self.commands = Commands(places)
 
 
 cli = typer.Typer(
@@ -102,6 +141,7 @@ cli = typer.Typer(
     help="Certified evaluation scores from few labels.",
     cls=CommandLine,
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -116,22 +156,32 @@ def main() -> None:
         package = (error.name or "celeus").partition(".")[0]
         if package == "celeus":
             raise
-        command = _command()
-        extra = f"pip install 'celeus[{PLACES[command].extra}]'"
+        command, place = _called()
+        extra = f"pip install 'celeus[{place.extra}]'"
         _refuse(f"{command} needs {package}, which is not installed: {extra}")
     except Refusal as refusal:
         _refuse(refusal.line)
 
 
 def _refuse(reason: str) -> NoReturn:
-    checks = PLACES[_command()].checks
-    typer.echo(one_line(f"celeus: {'cannot be checked: ' * checks}{reason}"), err=True)
-    raise SystemExit(2 if checks else 1) from None
+    _, place = _called()
+    typer.echo(one_line(f"celeus: {'cannot be checked: ' * place.checks}{reason}"), err=True)
+    raise SystemExit(2 if place.checks else 1) from None
 
 
-def _command() -> str:
-    """Return the name of the command that was called."""
-    return next((word for word in sys.argv[1:] if word in PLACES), "serve")
+def _called() -> tuple[str, Place]:
+    """Return the name of the command that was called, with its group's, and its place."""
+    places: Mapping[str, Place | Group] = PLACES
+    names = []
+    for word in sys.argv[1:]:
+        place = places.get(word)
+        if place is None:
+            continue
+        names.append(word)
+        if isinstance(place, Place):
+            return " ".join(names), place
+        places = place.places
+    return "celeus", Place("", "")
 
 
 class _Output(io.FileIO):

@@ -443,7 +443,7 @@ class RunTooCostly(TooLarge):
 
 
 class SchemaBehind(Unavailable):
-    """The database has another schema than this service; run `celeus migrate`."""
+    """The database has another schema than this service; run `celeus admin migrate`."""
 
 
 class DiskFull(Unavailable):

@@ -219,7 +219,7 @@ async def test_closing_issues_the_final_certificate_and_says_why_not(
         [warning] = shut.json()["warnings"]
         assert shut.status_code == 200
         assert "final certificate was not issued" in warning
-        assert "celeus signing-key" in warning
+        assert "celeus admin signing-key" in warning
     async with serving(settings) as client:
         reading = bearer(key_in(database_url, "read"))
         address = f"/v1/sessions/{other}/certificate"
@@ -322,7 +322,7 @@ async def test_without_a_signing_key_nothing_is_certified(settings: Settings) ->
             answer = await client.get(path)
             problem = answer.json()
             assert (answer.status_code, problem["code"]) == (503, "signing_key_missing")
-            assert "celeus signing-key" in problem["detail"]
+            assert "celeus admin signing-key" in problem["detail"]
 
 
 @pytest.fixture

@@ -22,9 +22,10 @@ def opened(site: Site) -> str:
 
 
 def invited(site: Site, *options: str) -> str:
-    """The link that `celeus keys invite` prints."""
+    """The link that `celeus admin keys invite` prints."""
+    words = ("admin", "keys", "invite", "--url", site.url, *options)
     told = subprocess.run(
-        [sys.executable, "-m", "celeus.cli", "keys", "invite", "--url", site.url, *options],
+        [sys.executable, "-m", "celeus.cli", *words],
         env={"CELEUS_DATABASE_URL": site.database_url},
         check=True,
         capture_output=True,
@@ -35,7 +36,7 @@ def invited(site: Site, *options: str) -> str:
 
 def revoked(site: Site, token: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "celeus.cli", "keys", "revoke", token],
+        [sys.executable, "-m", "celeus.cli", "admin", "keys", "revoke", token],
         env={"CELEUS_DATABASE_URL": site.database_url},
         check=True,
         capture_output=True,

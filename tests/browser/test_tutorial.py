@@ -63,9 +63,9 @@ def celeus(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def invited(started: Server, *options: str) -> str:
-    """The link `celeus keys invite` prints."""
+    """The link `celeus admin keys invite` prints."""
     folder = ("--data-dir", str(started.folder), "--url", started.url)
-    made = celeus("keys", "invite", *options, *folder)
+    made = celeus("admin", "keys", "invite", *options, *folder)
     assert made.returncode == 0, made.stderr
     return made.stdout.strip()
 

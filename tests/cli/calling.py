@@ -51,15 +51,15 @@ Run = Callable[..., Answer]
 def saved(
     path: Path, arrays: dict[str, Any], without: tuple[str, ...] = (), **other: object
 ) -> Path:
-    """A file of these arrays for `celeus simulate`, some left out and others in their place."""
+    """A file of these arrays for `celeus dev simulate`, some left out and others in their place."""
     kept = {name: array for name, array in arrays.items() if name not in without}
     np.savez(path, **(kept | other))
     return path
 
 
 def simulated(run: Run, file: Path, *options: object) -> dict[str, Any]:
-    """The report of `celeus simulate` on a file."""
-    answer = run("simulate", file, *options, "--json")
+    """The report of `celeus dev simulate` on a file."""
+    answer = run("dev", "simulate", file, *options, "--json")
     assert (answer.status, answer.err) == (0, "")
     report: dict[str, Any] = json.loads(answer.out)
     return report

@@ -1,4 +1,4 @@
-"""`celeus verify`, `celeus audit` and `celeus signing-key` as people and pipelines call them."""
+"""`celeus verify`, `celeus admin audit` and `signing-key` as people and pipelines call them."""
 
 import json
 import os
@@ -454,15 +454,15 @@ def test_a_verification_of_more_than_a_day_is_refused(
 
 def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "signing.pem"
-    made = run("signing-key", path)
+    made = run("admin", "signing-key", path)
     assert made.status == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     public = made.out.strip()
     assert len(bytes.fromhex(public)) == 32
-    again = run("signing-key", path)
+    again = run("admin", "signing-key", path)
     assert again.status == 1
     assert "already exists" in again.err
-    assert run("signing-key", tmp_path / "no" / "where").status == 1
+    assert run("admin", "signing-key", tmp_path / "no" / "where").status == 1
 
 
 def test_a_signing_key_that_finds_no_room_leaves_no_file(run: Run, tmp_path: Path) -> None:
@@ -470,7 +470,7 @@ def test_a_signing_key_that_finds_no_room_leaves_no_file(run: Run, tmp_path: Pat
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8, before[1]))
     try:
-        answer = run("signing-key", tmp_path / "signing.pem")
+        answer = run("admin", "signing-key", tmp_path / "signing.pem")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert answer.status == 1
@@ -500,9 +500,11 @@ def test_an_audit_of_an_empty_database_finds_nothing(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
-    answer = run("audit")
+    answer = run("admin", "audit")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == "0 sessions, 0 events, 0 certificates, 0 pools, 0 items: 0 differ\n"
+    counts = json.loads(run("admin", "audit", "--json").out)
+    assert (counts["sessions"], counts["findings"]) == (0, [])
     with psycopg.connect(database_url) as db:
         assert db.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]
 

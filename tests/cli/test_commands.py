@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from typer.main import get_command
 
+from celeus.cli import cli
 from celeus.store import revisions
 from tests.cli.calling import Answer, Run
 
@@ -31,7 +34,7 @@ def test_a_command_loads_no_other_and_help_names_all_and_loads_nothing_heavy() -
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    for name in ("serve", "migrate", "keys", "simulate", "openapi", "demo"):
+    for name in ("serve", "admin", "dev", "demo"):
         assert name in ended.stdout
 
 
@@ -91,6 +94,30 @@ def test_a_start_waits_for_no_import_that_it_does_not_need(
     assert not spared & loaded
 
 
+def _every(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401
+    """Yield the command and all below it, with the words that call them."""
+    yield names, command
+    for name in getattr(command, "commands", ()):
+        yield from _every(command.commands[name], *names, name)
+
+
+def test_no_help_is_cut_or_wider_than_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for names, command in _every(get_command(cli)):
+        answer = run(*names, "-h")
+        assert answer.status == 0, names
+        assert max(map(len, answer.out.splitlines())) <= 80, names
+        members = getattr(command, "commands", {})
+        texts = [command.help, *(parameter.help for parameter in command.params)]
+        texts += [members[name].help.split("\n\n")[0] for name in members]
+        words = "".join(answer.out.split())
+        for text in filter(None, texts):
+            assert "".join(text.split()) in words, (names, text)
+        for parameter in command.params:
+            for option in parameter.opts if parameter.param_type_name == "option" else ():
+                assert option in answer.out, (names, option)
+
+
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     answer = run("--version")
     assert (answer.status, answer.out) == (0, version("celeus") + "\n")
@@ -108,11 +135,11 @@ def test_a_shell_completes_commands_and_options(run: Run, monkeypatch: pytest.Mo
 
 
 def test_openapi_prints_the_contract_or_writes_it(run: Run, tmp_path: Path) -> None:
-    printed = run("openapi")
+    printed = run("dev", "openapi")
     assert printed.status == 0
     assert printed.out == CONTRACT.read_text(encoding="utf-8")
     path = tmp_path / "openapi.json"
-    assert run("openapi", "--out", path).status == 0
+    assert run("dev", "openapi", "--out", path).status == 0
     assert path.read_text(encoding="utf-8") == printed.out
 
 
@@ -140,7 +167,7 @@ def test_migrate_brings_the_named_database_to_head(
     run: Run, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url)
-    answer = run("migrate")
+    answer = run("admin", "migrate")
     assert answer.status == 0
     assert "the database has schema" in answer.out
 
@@ -181,10 +208,15 @@ def assert_one_line(answer: Answer, *parts: str) -> None:
     assert "hunter2" not in answer.err
 
 
-ON_A_DATABASE = [("migrate",), ("serve", "--port", "0"), ("keys", "list"), ("audit",)]
+ON_A_DATABASE = [
+    ("admin", "migrate"),
+    ("serve", "--port", "0"),
+    ("admin", "keys", "list"),
+    ("admin", "audit"),
+]
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 @pytest.mark.parametrize(
     ("address", "cause"),
     [
@@ -218,25 +250,25 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(
     run: Run, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", address)
-    assert_one_line(run("migrate"), "database_url is not an address")
+    assert_one_line(run("admin", "migrate"), "database_url is not an address")
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 def test_a_database_that_does_not_exist_is_told_in_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, postgres_url: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url.replace("/celeus?", "/missing?"))
     answer = run(*command)
     assert_one_line(answer, 'database "missing" does not exist')
-    assert answer.status == (2 if command == ("audit",) else 1)
+    assert answer.status == (2 if command == ("admin", "audit") else 1)
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=" ".join)
 def test_an_empty_database_is_to_be_migrated_first(
     run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
-    assert_one_line(run(*command), "other", "is empty", "celeus migrate")
+    assert_one_line(run(*command), "other", "is empty", "celeus admin migrate")
 
 
 def test_tables_of_another_program_are_not_migrated(
@@ -246,7 +278,7 @@ def test_tables_of_another_program_are_not_migrated(
     with psycopg.connect(other_database) as db:
         db.execute("CREATE TABLE sessions (a int)")
         db.execute("CREATE TABLE pools (b text)")
-    assert_one_line(run("migrate"), "other", "already exists")
+    assert_one_line(run("admin", "migrate"), "other", "already exists")
 
 
 def test_an_option_that_no_driver_knows_is_refused_without_the_password(
@@ -254,10 +286,10 @@ def test_an_option_that_no_driver_knows_is_refused_without_the_password(
 ) -> None:
     url = "postgresql://127.0.0.1:1/x?password=hunter2&bogus=1"
     monkeypatch.setenv("CELEUS_DATABASE_URL", url)
-    assert_one_line(run("migrate"), 'invalid URI query parameter: "bogus"')
+    assert_one_line(run("admin", "migrate"), 'invalid URI query parameter: "bogus"')
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=" ".join)
 @pytest.mark.parametrize("revision", ["9999", "097d15a9eef4"], ids=["newer", "before 0.1.0"])
 def test_a_schema_not_of_this_version_is_left_alone_with_advice_for_each_cause(
     run: Run,
@@ -283,7 +315,7 @@ def test_a_schema_not_of_this_version_is_left_alone_with_advice_for_each_cause(
         assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
 
 
-@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=" ".join)
 def test_a_schema_of_an_older_version_is_to_be_migrated_first(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
@@ -292,15 +324,15 @@ def test_a_schema_of_an_older_version_is_to_be_migrated_first(
     command: tuple[str, ...],
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
-    assert run("migrate").status == 0
+    assert run("admin", "migrate").status == 0
     later = shutil.copytree(revisions.SCRIPTS, tmp_path / "alembic")
     (later / "versions" / "later.py").write_text(
         f'revision = "later"\ndown_revision = "{revisions.head()}"\n\n\n'
         "def upgrade() -> None:\n    pass\n"
     )
     monkeypatch.setattr(revisions, "SCRIPTS", later)
-    assert_one_line(run(*command), "at an older version", "run `celeus migrate` first")
-    assert run("migrate").status == 0
+    assert_one_line(run(*command), "at an older version", "run `celeus admin migrate` first")
+    assert run("admin", "migrate").status == 0
     with psycopg.connect(other_database) as db:
         assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [("later",)]
 
@@ -314,6 +346,6 @@ def test_a_role_that_may_not_make_tables_is_told_so(
             monkeypatch.setenv(
                 "CELEUS_DATABASE_URL", other_database.replace("postgres@", "guest@", 1)
             )
-            assert_one_line(run("migrate"), "permission denied for schema public")
+            assert_one_line(run("admin", "migrate"), "permission denied for schema public")
         finally:
             db.execute("DROP ROLE guest")

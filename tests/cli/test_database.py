@@ -1,4 +1,4 @@
-"""`celeus database`: PostgreSQL's tools on a named database and on the private one."""
+"""`celeus admin database`: PostgreSQL's tools on a named database and on the private one."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def test_without_a_tool_it_says_where_the_database_and_the_tools_are(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
-    answer = run("database")
+    answer = run("admin", "database")
     assert answer.status == 0
     address, tools = (line.split(maxsplit=1)[1] for line in answer.out.splitlines())
     assert address.startswith("postgresql://")
@@ -25,7 +25,7 @@ def test_a_tool_finds_the_named_database_by_its_environment(
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
     dump = tmp_path / "schema.sql"
-    answer = run("database", "pg_dump", "--schema-only", "-f", dump)
+    answer = run("admin", "database", "pg_dump", "--schema-only", "-f", dump)
     assert answer.status == 0, answer.err
     assert "CREATE TABLE public.sessions" in dump.read_text()
 
@@ -34,14 +34,14 @@ def test_the_tools_exit_status_is_the_commands(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
-    assert run("database", "pg_restore", "-d", "celeus", tmp_path / "missing").status == 1
+    assert run("admin", "database", "pg_restore", "-d", "celeus", tmp_path / "missing").status == 1
 
 
 def test_a_tool_that_does_not_exist_is_refused(
     run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", database_url)
-    answer = run("database", "pg_everything")
+    answer = run("admin", "database", "pg_everything")
     assert answer.status == 1
     assert "there is no pg_everything" in answer.err
 
@@ -51,9 +51,9 @@ def test_the_private_database_is_joined_or_started(run: Run, tmp_path: Path) -> 
         data = put_cluster(folder / "data")
         with server.postgres(data, durable=False):
             first = folder / "first"
-            tool = ("database", "--data-dir", data, "pg_dump", "-f")
+            tool = ("admin", "database", "--data-dir", data, "pg_dump", "-f")
             assert run(*tool, first).status == 0
             assert server.pid(data) is not None
         assert run(*tool, folder / "second").status == 0
         assert server.pid(data) is None
-    assert run("database", "--data-dir", tmp_path / "none", "pg_dump").status == 1
+    assert run("admin", "database", "--data-dir", tmp_path / "none", "pg_dump").status == 1

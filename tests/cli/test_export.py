@@ -13,7 +13,7 @@ from httpx import AsyncClient
 from tests.cli.calling import Run
 from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened, sealed
 from tests.keys import ADMIN, bearer
-from tests.servers import Service
+from tests.servers import Service, running_services
 from tests.tabled import sheet
 
 SOURCE = ("--model", "org/model", "--organization", "Lab", "--relationship", "third_party")
@@ -148,3 +148,37 @@ def test_what_no_session_knows_has_to_be_said(service: Service, run: Run) -> Non
         answer = run(*where, *words)
         assert (answer.status, answer.out) == (1, "")
         assert why in answer.err
+
+
+def test_a_bundle_is_verified_alone_and_a_certificate_with_its_columns(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database_url: str, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    key = tmp_path / "signing.pem"
+    assert run("admin", "signing-key", key).status == 0
+    named = {"CELEUS_SIGNING_KEY_FILE": str(key)}
+    with running_services(1, database_url, environment=named) as (service,):
+        session = asyncio.run(a_session(service, 5))
+        assert run("close", session, "--url", service.url).status == 0
+        where = ("export", session, "--url", service.url, "--format")
+        for form in ("bundle", "certificate", "columns"):
+            answer = run(*where, form, "--out", tmp_path / form)
+            assert (answer.status, answer.out, answer.err) == (0, "", "")
+    for words in (("bundle",), ("certificate", "--pool", tmp_path / "columns")):
+        answer = run("verify", tmp_path / words[0], *words[1:])
+        assert (answer.status, answer.err) == (0, "")
+        assert answer.out.splitlines()[-1] == f"holds: valid final certificate of {session}"
+
+
+@pytest.mark.parametrize("form", ["bundle", "columns"])
+def test_a_terminal_is_spared_what_is_no_text(form: str) -> None:
+    words = ("export", "ses_" + "0" * 32, "--format", form)
+    ours, terminal = os.openpty()
+    with os.fdopen(ours, "rb"), os.fdopen(terminal, "wb") as output:
+        command = [sys.executable, "-m", "celeus.cli", *words]
+        ended = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 1
+    assert (
+        ended.stderr.decode()
+        == f"celeus: {form} is no text for a terminal: give --out, or a pipe\n"
+    )

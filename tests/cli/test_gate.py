@@ -304,7 +304,12 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
         (NOBODY, service.url, ADMIN, f"no session {NOBODY}; check its id, and"),
         (session, service.url, "", "there is no key: give one as `key`, or in CELEUS_KEY"),
         (session, service.url, ADMIN[:-1] + "x", "give a key that works as `key`, or in CELEUS_"),
-        (session, service.url, label, "`celeus keys create --name me --scope read` makes one"),
+        (
+            session,
+            service.url,
+            label,
+            "`celeus admin keys create --name me --scope read` makes one",
+        ),
         (session, f"{service.url}/elsewhere", ADMIN, f"{service.url}/elsewhere is no Celeus serv"),
     ):
         monkeypatch.setenv("CELEUS_KEY", key)

@@ -60,7 +60,7 @@ def test_five_logs_save_more_labels_than_one_and_the_backtest_is_that_of_simulat
     run: Run, tmp_path: Path
 ) -> None:
     results = written(tmp_path / "results", 1000)
-    asked = ("--backtest", "--precision", 0.1, "--runs", 3)
+    asked = ("--backtest", "10%", "--runs", 3)
     told = {}
     for logs in (1, 5):
         paths = [results / f"m{at}" for at in (*range(logs), 6)]
@@ -84,11 +84,11 @@ def test_a_surrogate_that_knows_nothing_is_said_to_be_worth_nothing(
     chance = np.random.default_rng(1)
     for name in ("a", "b"):
         lm_eval(tmp_path / name, name, (chance.random(400) < 0.5).astype(float).tolist())
-    answer = run("import", "lm-eval", tmp_path, "--backtest", "--precision", 0.12, "--runs", 3)
+    answer = run("import", "lm-eval", tmp_path, "--backtest", 0.12, "--runs", 3)
     assert answer.status == 0
     assert "held out: b" in answer.out, "the last one, where none is named"
     assert answer.out.endswith("the surrogate is worth nothing here: take another one, or none\n")
-    alone = run("import", "lm-eval", tmp_path / "a", "--backtest", "--precision", 0.2, "--runs", 1)
+    alone = run("import", "lm-eval", tmp_path / "a", "--backtest", 0.2, "--runs", 1)
     assert "with the surrogate" not in alone.out
     assert alone.out.endswith("there is no surrogate: give the logs of other models on the same"
                               " task\n")  # fmt: skip
@@ -98,7 +98,7 @@ def test_a_backtest_holds_a_model_out_and_the_pool_does_not(
     run: Run, results: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "pool.ndjson"
-    asked = ("--backtest", "--precision", 0.2, "--runs", 1)
+    asked = ("--backtest", 0.2, "--runs", 1)
     answer = run("import", "lm-eval", results, *asked, "--out", out)
     assert answer.status == 0
     assert "held out: m6" in answer.out
@@ -117,7 +117,7 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     answer = run("import", "lm-eval", results, "--compare", "m1", "m2", "--out", out)
     assert (answer.status, answer.err) == (0, "")
     assert "alike" not in answer.out, "texts do not decide by themselves"
-    asked = ("--text-decides", "--backtest", "--precision", 0.1, "--runs", 2)
+    asked = ("--text-decides", "--backtest", 0.1, "--runs", 2)
     answer = run("import", "lm-eval", results, "--compare", "m1", "m2", "--out", out, *asked)
     assert (answer.status, answer.err) == (0, "")
     table = losses(ITEMS, MODELS)
@@ -264,7 +264,7 @@ def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_pa
     [
         (("--out", "x", "--truth", "none"), "no log is of 'none', only of m0, "),
         (("--out", "x", "--truth", "m0", "--compare", "m0", "m1"), "compare must be left out"),
-        (("--each-output", "--backtest"), "backtest must be left out beside each_output"),
+        (("--each-output", "--backtest", 0.1), "backtest must be left out beside each_output"),
         ((), "nothing to do: name a file with --out, or ask for a --backtest"),
         (("--out", "pool.npz"), "out must be the file of the pool, such as pool.ndjson"),
         (("--out", "none/pool.ndjson"), "cannot be written: No such file or directory"),
@@ -275,7 +275,7 @@ def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_pa
         (("--out", "x", "--filter", "strict"), "has no filter 'strict', only none"),
         (("--out", "x", "--model", "a", "--model", "b"), "1 logs and 2 names: give one --model"),
         (("--out", "x", "--model", "a"), "are both of a: name the models with --model, one a log"),
-        (("--out", "x", "--backtest", "--precision", 7), "precision"),
+        (("--out", "x", "--backtest", 7), "precision"),
     ],
 )
 def test_bad_wishes_are_refused_in_one_line_and_leave_nothing(  # noqa: PLR0913 -- fixtures
@@ -322,7 +322,7 @@ def test_names_of_a_log_do_not_steer_the_terminal(run: Run, tmp_path: Path) -> N
 def test_a_copy_of_the_model_held_out_is_told(run: Run, results: Path) -> None:
     logs = [next(results.glob(f"m{at}/samples_*")) for at in (0, 1, 1)]
     names = [part for name in ("x", "y", "z") for part in ("--model", name)]
-    asked = ("--truth", "y", "--backtest", "--precision", 0.2, "--runs", 1)
+    asked = ("--truth", "y", "--backtest", 0.2, "--runs", 1)
     answer = run("import", "lm-eval", *logs, *names, *asked)
     assert answer.status == 0
     said = "celeus: y and z have the same answers and scores on all 300 items: if one is a copy"

@@ -1,4 +1,4 @@
-"""`celeus keys`, on a named database and on the private one; and the key that `serve` shows."""
+"""`celeus admin keys`, on a named database and the private one; and the key `serve` shows."""
 
 import json
 import os
@@ -46,16 +46,16 @@ def made(answer: Answer) -> tuple[str, str]:
 
 
 def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None:
-    assert named("keys", "list").out == ""
-    created = named("keys", "create", "--name", "label studio", "--scope", "label")
+    assert named("admin", "keys", "list").out == ""
+    created = named("admin", "keys", "create", "--name", "label studio", "--scope", "label")
     key_id, secret = made(created)
     assert key_id in created.err
     assert secret not in created.err
     project = ("--project", "vision", "--new-project", "--level", "0.1")
     more = ("--scope", "read", *project, "--expires-in", "30d")
-    second = named("keys", "create", "--name", "b", "--scope", "label", *more, "--quiet")
+    second = named("admin", "keys", "create", "--name", "b", "--scope", "label", *more, "--quiet")
     assert second.err == ""
-    listed = named("keys", "list")
+    listed = named("admin", "keys", "list")
     assert secret not in listed.out
     head, *rows = listed.out.splitlines()
     assert head.split() == [
@@ -64,7 +64,7 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None
     ]
     assert rows[0].startswith(f"{key_id}  label studio  default  label ")
     assert re.search(rf"^{made(second)[0]}  b\s+vision\s+label,read ", rows[1])
-    told = json.loads(named("keys", "list", "--json").out)
+    told = json.loads(named("admin", "keys", "list", "--json").out)
     assert [row["name"] for row in told] == ["label studio", "b"]
     assert told[0]["expires"] is None
     assert told[1]["expires"][:10] > told[1]["created"][:10]
@@ -72,15 +72,15 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None
 
 
 def test_a_key_is_rotated_and_revoked_by_its_id_or_by_itself(named: Run) -> None:
-    created = named("keys", "create", "--name", "a", "--scope", "read")
+    created = named("admin", "keys", "create", "--name", "a", "--scope", "read")
     key_id, _ = made(created)
-    rotated = named("keys", "rotate", key_id, "--grace", "90m")
+    rotated = named("admin", "keys", "rotate", key_id, "--grace", "90m")
     new_id, _ = made(rotated)
     assert "90m" in rotated.err
-    assert named("keys", "rotate", key_id).status == 1, "only once"
-    assert named("keys", "revoke", created.out.strip()).status == 0
-    assert named("keys", "revoke", key_id).status == 0, "again changes nothing"
-    old, new = json.loads(named("keys", "list", "--json").out)
+    assert named("admin", "keys", "rotate", key_id).status == 1, "only once"
+    assert named("admin", "keys", "revoke", created.out.strip()).status == 0
+    assert named("admin", "keys", "revoke", key_id).status == 0, "again changes nothing"
+    old, new = json.loads(named("admin", "keys", "list", "--json").out)
     assert (old["id"], old["replaced_by"], new["id"]) == (key_id, new_id, new_id)
     assert old["revoked"] is not None
     assert old["expires"] is not None
@@ -117,7 +117,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 ) -> None:
     if arguments[-1] == "-1h":
         arguments = (*arguments[:-2], "--grace=-1h")
-    answer = named("keys", *arguments)
+    answer = named("admin", "keys", *arguments)
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.startswith("celeus: ")
     assert told in answer.err
@@ -130,16 +130,16 @@ def test_a_database_without_the_tables_is_told_to_be_behind(
     emptying.execute("CREATE DATABASE bare")
     try:
         monkeypatch.setenv("CELEUS_DATABASE_URL", postgres_url.replace("/celeus?", "/bare?"))
-        answer = named("keys", "list")
+        answer = named("admin", "keys", "list")
     finally:
         emptying.execute("DROP DATABASE bare WITH (FORCE)")
     assert (answer.status, answer.out) == (1, "")
-    assert "celeus migrate" in answer.err
+    assert "celeus admin migrate" in answer.err
 
 
 def test_a_database_that_does_not_answer_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", f"postgresql://nobody@127.0.0.1:{free_port()}/none")
-    answer = run("keys", "list")
+    answer = run("admin", "keys", "list")
     assert answer.status == 1
     assert "Connection refused" in answer.err
 
@@ -157,10 +157,10 @@ def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
     named: Run, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = told_at_a_start(capsys, database_url, show=False)
-    assert "there is no key yet; make one: celeus keys create" in told
+    assert "there is no key yet; make one: celeus admin keys create" in told
     assert not TOKEN.search(told)
     assert not LINK.search(told)
-    made(named("keys", "create", "--name", "a", "--scope", "read"))
+    made(named("admin", "keys", "create", "--name", "a", "--scope", "read"))
     told = told_at_a_start(capsys, database_url, show=False)
     assert "there is no key yet" not in told
     assert not TOKEN.search(told)
@@ -168,27 +168,31 @@ def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
 
 
 def test_a_link_for_a_new_key_or_for_one_that_exists_is_printed_alone(named: Run) -> None:
-    new = named("keys", "invite", "--name", "Anna", "--scope", "read", "--url", "https://c.test/")
+    new = named(
+        "admin", "keys", "invite", "--name", "Anna", "--scope", "read", "--url", "https://c.test/"
+    )
     assert new.status == 0, new.err
     [(address, token)] = LINK.findall(new.out)
     assert (address, new.out.count("\n")) == ("https://c.test", 1)
     assert token not in new.err
     assert "as Anna" in new.err
-    [row] = json.loads(named("keys", "list", "--json").out)
+    [row] = json.loads(named("admin", "keys", "list", "--json").out)
     assert (row["name"], row["scopes"]) == ("Anna", ["read"])
     assert row["expires"] is not None, "a key that lives on in a browser ends by itself"
-    again = named("keys", "invite", "--key-id", row["id"])
+    again = named("admin", "keys", "invite", "--key-id", row["id"])
     assert LINK.findall(again.out)[0][0] == "http://127.0.0.1:8000"
-    assert len(json.loads(named("keys", "list", "--json").out)) == 1
-    assert named("keys", "revoke", row["id"]).status == 0
-    refused = named("keys", "invite", "--key-id", row["id"])
+    assert len(json.loads(named("admin", "keys", "list", "--json").out)) == 1
+    assert named("admin", "keys", "revoke", row["id"]).status == 0
+    refused = named("admin", "keys", "invite", "--key-id", row["id"])
     assert (refused.status, refused.out) == (1, "")
     assert "revoked" in refused.err
 
 
 def test_a_link_that_could_not_be_made_leaves_no_key(named: Run) -> None:
-    assert named("keys", "invite", "--name", "a", "--session", "ses_" + "0" * 32).status == 1
-    assert named("keys", "list").out == ""
+    assert (
+        named("admin", "keys", "invite", "--name", "a", "--session", "ses_" + "0" * 32).status == 1
+    )
+    assert named("admin", "keys", "list").out == ""
 
 
 def serve(*options: str) -> list[str]:
@@ -202,7 +206,7 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
     with data_folder() as folder:
         data = folder / "data"
         where = ("--data-dir", str(data))
-        refused = run("keys", "list", *where)
+        refused = run("admin", "keys", "list", *where)
         assert (refused.status, "there is no database" in refused.err) == (1, True)
         assert not data.exists(), "an errand makes no database"
         put_cluster(data)
@@ -214,9 +218,9 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
             assert signs_in_once(server)
             pools = f"{server.url}/v1/pools"
             assert httpx.get(pools, headers=bearer(first)).status_code == 200
-            second = run("keys", "create", "--name", "b", "--scope", "read", "-q", *where)
+            second = run("admin", "keys", "create", "--name", "b", "--scope", "read", "-q", *where)
             assert httpx.get(pools, headers=bearer(second.out.strip())).status_code == 200
-            assert run("keys", "revoke", first, *where).status == 0
+            assert run("admin", "keys", "revoke", first, *where).status == 0
             deadline = time.monotonic() + 30
             while httpx.get(pools, headers=bearer(first)).status_code != 401:
                 assert time.monotonic() < deadline
@@ -224,8 +228,8 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
             assert embedded.pid(data) is not None, "a command stops no server of another"
         assert embedded.pid(data) is None
 
-        third, _ = made(run("keys", "create", "--name", "c", "--scope", "admin", *where))
-        assert third in run("keys", "list", *where).out
+        third, _ = made(run("admin", "keys", "create", "--name", "c", "--scope", "admin", *where))
+        assert third in run("admin", "keys", "list", *where).out
         assert embedded.pid(data) is None, "what a command started it stops"
 
         with serving(serve(*where, "--show-key", "--port", "0"), folder) as server:
@@ -239,14 +243,16 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 def test_a_log_gets_no_key_and_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
     with data_folder() as folder:
         where = ("--data-dir", str(put_cluster(folder / "our data")))
-        invite = ("keys", "invite", "--name", "Anna", "--scope", "read", *where)
+        invite = ("admin", "keys", "invite", "--name", "Anna", "--scope", "read", *where)
         with serving(serve(*where, "--port", "0"), folder) as server:
             log = server.log.read_text()
             assert not TOKEN.search(log)
             assert not LINK.search(log)
-            assert f"make one: celeus keys create --data-dir '{folder / 'our data'}'" in log
-            assert run("keys", "list", *where).out == "", "a key that nobody sees is not made"
-            made(run("keys", "create", "--name", "me", "--scope", "admin", *where))
+            assert f"make one: celeus admin keys create --data-dir '{folder / 'our data'}'" in log
+            assert run("admin", "keys", "list", *where).out == "", (
+                "a key that nobody sees is not made"
+            )
+            made(run("admin", "keys", "create", "--name", "me", "--scope", "admin", *where))
             [(address, token)] = LINK.findall(run(*invite).out)
             assert address == server.url
             signed_in = httpx.post(f"{address}/login", data={"invite": token})
@@ -292,7 +298,7 @@ def test_a_first_admin_is_shown_one_link_until_it_was_used(
     *earlier, (_, token) = links
     assert [signed_in(service.url, old) for _, old in earlier] == [401, 401]
     assert [signed_in(service.url, token) for _ in range(2)] == [303, 401]
-    [key] = json.loads(named("keys", "list", "--json").out)
+    [key] = json.loads(named("admin", "keys", "list", "--json").out)
     assert (key["name"], key["scopes"], key["project"]) == ("first", ["admin"], "default")
     shown = told_at_a_start(capsys, database_url)
     assert not LINK.search(shown), "somebody is there who invites the others"
@@ -310,7 +316,7 @@ def test_no_link_is_shown_where_others_are_served_or_somebody_has_a_key(
     shown = told_at_a_start(capsys, database_url, host="0.0.0.0")  # noqa: S104
     assert not LINK.search(shown)
     assert "there is no key yet" in shown
-    made(named("keys", "create", "--name", "a", "--scope", "read"))
+    made(named("admin", "keys", "create", "--name", "a", "--scope", "read"))
     assert not LINK.search(told_at_a_start(capsys, database_url))
 
 

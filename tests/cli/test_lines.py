@@ -46,7 +46,9 @@ def test_a_file_that_is_no_certificate_is_described_in_words(run: Run, tmp_path:
     assert last.startswith("celeus: cannot be checked: the file is empty, expected a certificate")
 
 
-@pytest.mark.parametrize("words", [["openapi"], ["--help"], ["verify", "--json", str(CERTIFICATE)]])
+@pytest.mark.parametrize(
+    "words", [["dev", "openapi"], ["--help"], ["verify", "--json", str(CERTIFICATE)]]
+)
 def test_output_that_finds_no_room_is_one_line(words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""`celeus migrate` and `celeus serve` as an operator runs them: from a wheel, ended by SIGTERM."""
+"""`celeus admin migrate` and `celeus serve` as an operator runs them: a wheel, ended by SIGTERM."""
 
 import os
 import re
@@ -146,7 +146,7 @@ def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Insta
         assert found.stdout.startswith(str(installed.folder)), "the wheel runs, not the checkout"
         data = folder / "data"
         migrated = subprocess.run(
-            installed.command("migrate", "--data-dir", str(data)),
+            installed.command("admin", "migrate", "--data-dir", str(data)),
             cwd=folder,
             env=environment(),
             check=True,

@@ -1,10 +1,11 @@
-"""`celeus open`, `sessions`, `status` and `close`: a session from a file to its end."""
+"""`celeus open`, `sessions`, `status`, `close` and `push`: a session from a file to its end."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+import celeus
 from celeus import Client
 from tests.cli.calling import Run
 from tests.keys import ADMIN
@@ -27,8 +28,8 @@ def test_a_file_is_opened_listed_shown_and_closed(
 ) -> None:
     file = tmp_path / "answers.csv"
     file.write_text(ANSWERS)
-    mapping = ("--mapping", "question=question", "--mapping", "answer=answer")
-    roles = (*mapping, "--mapping", "rating=score")
+    columns = ("question=question", "answer=answer", "rating=score")
+    roles = [word for column in columns for word in ("--mapping", column)]
     aims = ("--precision", "40%", "--at-most", "60%", "--name", "Spring")
     given = ("--given", "better=higher", "--given", "scale=1 to 5")
     opened = run("open", file, *roles, *aims, *given)
@@ -47,10 +48,10 @@ def test_a_file_is_opened_listed_shown_and_closed(
     assert question.startswith("Is the error rate at most 60 %? Yes")
     assert state.startswith("decided; ")
     closed = run("close", session)
-    assert closed.status == 0, closed.err
-    assert "\nclosed; " in closed.out
-    pool = json.loads(run("status", session, "--json").out)["pool_id"]
-    again = run("open", pool, "--budget", 5)
+    assert "\nclosed; " in closed.out, closed.err
+    documents = [json.loads(run(word, session, "--json").out) for word in ("close", "status")]
+    assert [document["state"] for document in documents] == ["closed", "closed"]
+    again = run("open", documents[0]["pool_id"], "--budget", 5)
     listed = run("sessions", "--most", 1)
     assert listed.out.startswith(f"{again.out.split()[0]}  active ")
     assert "--most 2 lists twice as many" in listed.err
@@ -106,3 +107,16 @@ def test_a_file_whose_session_or_plan_is_refused_leaves_no_pool(
         assert "did you mean 7 % (0.07)?" in refused.err
     with Client(service.url, ADMIN) as client:
         assert "refused" not in {pool.name for pool in client.pools()}
+
+
+def test_a_run_in_process_is_pushed_and_printed_as_json(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.jsonl"
+    items = [{"id": f"item {number}"} for number in range(6)]
+    celeus.certify(items, lambda _: 1.0, precision=0.6, file=file)
+    answer = run("push", file, "--close", "--json")
+    assert answer.status == 0, answer.err
+    pushed = json.loads(answer.out)
+    assert pushed["state"] == "closed"
+    assert run("push", file).out.splitlines()[-1] == f"{service.url}/sessions/{pushed['id']}"

@@ -1,4 +1,4 @@
-"""`celeus simulate`: the same core without a server."""
+"""`celeus dev simulate`: the same core without a server."""
 
 import io
 import json
@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_json_tells_labels_misses_and_time(run: Run, file: Path) -> None:
-    answer = run("simulate", file, *QUICK, "--json")
+    answer = run("dev", "simulate", file, *QUICK, "--json")
     assert (answer.status, answer.err) == (0, "")
     found = json.loads(answer.out)
     assert found["items"] == ITEMS
@@ -60,7 +60,7 @@ def test_a_seed_gives_the_same_sessions_for_ever_and_another_seed_others(
     run: Run, file: Path
 ) -> None:
     found = [
-        json.loads(run("simulate", file, *QUICK, "--json", "--seed", seed).out)["sessions"]
+        json.loads(run("dev", "simulate", file, *QUICK, "--json", "--seed", seed).out)["sessions"]
         for seed in (7, 7, 8)
     ]
     assert found[0] == found[1]
@@ -69,20 +69,20 @@ def test_a_seed_gives_the_same_sessions_for_ever_and_another_seed_others(
 
 def test_draws_held_cost_labels_at_most_as_many_as_are_held(run: Run, file: Path) -> None:
     alone, eight = (
-        json.loads(run("simulate", file, *QUICK, "--json", "--ahead", ahead).out)
+        json.loads(run("dev", "simulate", file, *QUICK, "--json", "--ahead", ahead).out)
         for ahead in (1, 8)
     )
     assert (alone["ahead"], eight["ahead"]) == (1, 8)
     for one, other in zip(alone["sessions"], eight["sessions"], strict=True):
         assert one != other
         assert abs(other["labels"] - one["labels"]) <= ITEMS / 4
-    refused = run("simulate", file, *QUICK, "--ahead", 0)
+    refused = run("dev", "simulate", file, *QUICK, "--ahead", 0)
     assert refused.status != 0
     assert "at least 1" in refused.err
 
 
 def test_a_table_says_the_same_to_a_reader(run: Run, file: Path) -> None:
-    answer = run("simulate", file, *QUICK)
+    answer = run("dev", "simulate", file, *QUICK)
     assert answer.status == 0
     for words in ("labels, median", "labels, 90 %", "ever missed", "time per round"):
         assert words in answer.out
@@ -91,7 +91,7 @@ def test_a_table_says_the_same_to_a_reader(run: Run, file: Path) -> None:
 def test_with_questions_the_answers_stop_the_sessions(run: Run, file: Path) -> None:
     risk = float(arrays()["loss"].mean())
     asked = ("--at-most", risk + 0.2, "--at-least", risk + 0.3, "--runs", 3)
-    found = json.loads(run("simulate", file, *asked, "--json").out)
+    found = json.loads(run("dev", "simulate", file, *asked, "--json").out)
     assert found["precision"] is None
     assert [(one["side"], one["yes"], one["no"]) for one in found["answers"]] == [
         ("at_most", 3, 0),
@@ -101,10 +101,10 @@ def test_with_questions_the_answers_stop_the_sessions(run: Run, file: Path) -> N
         assert session["stopped"] == "decided"
         assert session["answers"] == ["yes", "no"]
         assert session["labels"] < ITEMS
-    table = run("simulate", file, *asked).out
+    table = run("dev", "simulate", file, *asked).out
     assert "3 yes, 0 no, 0 undecided" in table
     assert "sessions that reached it" not in table
-    both = json.loads(run("simulate", file, *asked, *QUICK, "--json").out)
+    both = json.loads(run("dev", "simulate", file, *asked, *QUICK, "--json").out)
     assert both["precision"] == 0.2
 
 
@@ -116,22 +116,24 @@ def test_every_policy_and_target_can_be_simulated(
     run: Run, file: Path, policy: str, target: str
 ) -> None:
     chosen = ("--policy", policy, "--target", target, "--precision", 0.4, "--runs", 1)
-    answer = run("simulate", file, *chosen, "--json")
+    answer = run("dev", "simulate", file, *chosen, "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["policy"]["name"] == policy
 
 
 def test_a_parameter_of_the_policy_can_be_set(run: Run, file: Path) -> None:
     chosen = ("--policy", "celeus", "-p", "beta=1", "-p", "range=exact")
-    answer = run("simulate", file, *QUICK, "--json", *chosen)
+    answer = run("dev", "simulate", file, *QUICK, "--json", *chosen)
     policy = json.loads(answer.out)["policy"]
     assert (policy["beta"], policy["range"]) == (1.0, "exact")
-    raw = run("simulate", file, *QUICK, "--json", "--policy", "evalue", "-p", "recentred=false")
+    raw = run(
+        "dev", "simulate", file, *QUICK, "--json", "--policy", "evalue", "-p", "recentred=false"
+    )
     assert json.loads(raw.out)["policy"]["recentred"] is False
 
 
 def test_the_form_without_recentring_says_that_it_promises_nothing(run: Run, file: Path) -> None:
-    plain = ("simulate", file, *QUICK, "--policy", "evalue")
+    plain = ("dev", "simulate", file, *QUICK, "--policy", "evalue")
     assert "guarantee" not in run(*plain).out
     assert "none: for comparison only" in run(*plain, "-p", "recentred=false").out
 
@@ -151,7 +153,7 @@ def test_several_surrogates_a_proxy_groups_and_another_scale_are_read(
         unrelated=np.zeros(3),
     )
     scale = ("--lower", -1, "--upper", 2, "--precision", 0.6, "--runs", 1)
-    found = json.loads(run("simulate", path, *scale, "--json").out)
+    found = json.loads(run("dev", "simulate", path, *scale, "--json").out)
     assert found["scale"] == {"lower": -1.0, "upper": 2.0}
     assert found["pool_risk"] == pytest.approx(3.0 * one["loss"].mean() - 1.0)
 
@@ -216,7 +218,7 @@ def test_a_wrong_array_is_named_in_one_line(
 ) -> None:
     path = tmp_path / "wrong.npz"
     np.savez(path, **content)
-    refused(run("simulate", path), [str(path), *words])
+    refused(run("dev", "simulate", path), [str(path), *words])
 
 
 def test_a_file_that_is_no_archive_is_named_in_one_line(
@@ -227,17 +229,23 @@ def test_a_file_that_is_no_archive_is_named_in_one_line(
     np.save(single, np.zeros(3))
     empty.touch()
     for path in (text, single, empty):
-        refused(run("simulate", path), [str(path), "must be an .npz archive"])
+        refused(run("dev", "simulate", path), [str(path), "must be an .npz archive"])
     cut = tmp_path / "cut.npz"
     cut.write_bytes(file.read_bytes()[:-100])
-    refused(run("simulate", cut), [str(cut), "must be an .npz archive"])
+    refused(run("dev", "simulate", cut), [str(cut), "must be an .npz archive"])
     broken = bytearray(file.read_bytes())
     broken[200:400] = bytes(200)
     cut.write_bytes(broken)
-    refused(run("simulate", cut), [str(cut)])
-    refused(run("simulate", tmp_path / "missing.npz"), ["missing.npz: there is no such file"])
-    refused(run("simulate", tmp_path), [str(tmp_path), "must be an .npz archive; found a folder"])
-    refused(run("simulate", os.devnull), ["must be an .npz archive; found a device or a pipe"])
+    refused(run("dev", "simulate", cut), [str(cut)])
+    refused(
+        run("dev", "simulate", tmp_path / "missing.npz"), ["missing.npz: there is no such file"]
+    )
+    refused(
+        run("dev", "simulate", tmp_path), [str(tmp_path), "must be an .npz archive; found a folder"]
+    )
+    refused(
+        run("dev", "simulate", os.devnull), ["must be an .npz archive; found a device or a pipe"]
+    )
 
 
 CLAIMED = 500_000_000
@@ -276,7 +284,7 @@ def test_an_array_larger_than_its_member_is_refused_before_it_takes_memory(
     write(path, packing)
     tracemalloc.start()
     try:
-        refused(run("simulate", path), [str(path), "loss must be"])
+        refused(run("dev", "simulate", path), [str(path), "loss must be"])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -287,7 +295,7 @@ def test_an_array_larger_than_its_member_is_refused_before_it_takes_memory(
 def test_what_numpy_does_not_write_is_not_unpacked(run: Run, tmp_path: Path, packing: int) -> None:
     path = tmp_path / "packed.npz"
     _claiming(path, packing, {"descr": "<f8", "fortran_order": False, "shape": (8,)})
-    refused(run("simulate", path), [str(path), "loss must be"])
+    refused(run("dev", "simulate", path), [str(path), "loss must be"])
 
 
 def test_a_member_that_is_no_array_is_named(run: Run, tmp_path: Path) -> None:
@@ -295,7 +303,7 @@ def test_a_member_that_is_no_array_is_named(run: Run, tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("loss", "surrogate"):
             archive.writestr(name, b"no array")
-    refused(run("simulate", path), [str(path), "loss must be"])
+    refused(run("dev", "simulate", path), [str(path), "loss must be"])
 
 
 @pytest.mark.parametrize(
@@ -321,14 +329,15 @@ def test_a_member_that_is_no_array_is_named(run: Run, tmp_path: Path) -> None:
 def test_a_wrong_option_is_named_in_one_line(
     run: Run, file: Path, options: tuple[str, ...], words: list[str]
 ) -> None:
-    refused(run("simulate", file, *options), words)
+    refused(run("dev", "simulate", file, *options), words)
 
 
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_bar_shows_the_progress_to_a_person_and_to_nobody_else(
     file: Path, *, watched: bool
 ) -> None:
-    command = [sys.executable, "-m", "celeus.cli", "simulate", str(file), "--runs", "2", "--json"]
+    words = ["dev", "simulate", str(file), "--runs", "2", "--json"]
+    command = [sys.executable, "-m", "celeus.cli", *words]
     outer, inner = pty.openpty()
     ended = subprocess.run(
         command,

@@ -1,4 +1,4 @@
-"""`celeus simulate --best`: the best of k systems, without a server."""
+"""`celeus dev simulate --best`: the best of k systems, without a server."""
 
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def test_within_a_budget_a_set_may_remain(run: Run, file: Path) -> None:
     assert report["budget"] == 12
     assert {session["stopped"] for session in report["sessions"]} == {"budget"}
     assert all(len(session["standing"]) > 1 for session in report["sessions"])
-    table = run("simulate", file, "--best", "--runs", 2, "--budget", 12).out
+    table = run("dev", "simulate", file, "--best", "--runs", 2, "--budget", 12).out
     for words in ("best of 4 systems", "same answer", "mean loss", "lost the best"):
         assert words in table
 
@@ -119,7 +119,9 @@ def test_graded_losses_on_another_scale(run: Run, tmp_path: Path) -> None:
 def test_what_is_no_field_of_systems_is_refused_by_name(
     run: Run, tmp_path: Path, without: tuple[str, ...], other: dict[str, Any], words: str
 ) -> None:
-    answer = run("simulate", saved(tmp_path / "bad.npz", arrays(), without, **other), "--best")
+    answer = run(
+        "dev", "simulate", saved(tmp_path / "bad.npz", arrays(), without, **other), "--best"
+    )
     assert answer.status != 0
     assert words in answer.err
 
@@ -140,6 +142,6 @@ def test_what_is_no_field_of_systems_is_refused_by_name(
 def test_options_that_mean_nothing_here_are_refused(
     run: Run, file: Path, options: tuple[object, ...]
 ) -> None:
-    answer = run("simulate", file, "--best", *options)
+    answer = run("dev", "simulate", file, "--best", *options)
     assert answer.status != 0
     assert str(options[0]).removeprefix("--").replace("-", "_") in answer.err

@@ -1,4 +1,4 @@
-"""`celeus simulate` on two systems, and on a file in which some losses are known."""
+"""`celeus dev simulate` on two systems, and on a file in which some losses are known."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def test_verdicts_are_counted_and_none_is_wrong(run: Run, file: Path) -> None:
     assert sum(found["answers"].values()) == 3
     assert (found["missed"], found["wrong"]) == (0, 0)
     assert {session["stopped"] for session in found["sessions"]} == {"decided"}
-    table = run("simulate", file, "--margin", 0.02, "--runs", 1).out
+    table = run("dev", "simulate", file, "--margin", 0.02, "--runs", 1).out
     for words in ("known beforehand", "verdicts", "wrong answer"):
         assert words in table
 
@@ -84,7 +84,7 @@ def test_without_surrogates_there_is_one_stratum(run: Run, file: Path) -> None:
 def test_what_is_no_pair_is_refused_by_name(
     run: Run, file: Path, without: tuple[str, ...], other: dict[str, Any], field: str
 ) -> None:
-    answer = run("simulate", saved(file, arrays(), without, **other), "--precision", 0.1)
+    answer = run("dev", "simulate", saved(file, arrays(), without, **other), "--precision", 0.1)
     assert answer.status != 0
     assert field in answer.err
 
@@ -92,19 +92,19 @@ def test_what_is_no_pair_is_refused_by_name(
 def test_a_pair_that_agrees_everywhere_has_an_exact_answer(run: Run, file: Path) -> None:
     data = arrays()
     equal = saved(file, arrays(), answer_b=data["answer_a"], loss_b=data["loss_a"])
-    answer = run("simulate", equal, "--margin", 0.02)
+    answer = run("dev", "simulate", equal, "--margin", 0.02)
     assert answer.status != 0
     assert "exact" in answer.err
 
 
 def test_a_margin_is_for_two_systems_and_not_below_one_item(run: Run, tmp_path: Path) -> None:
     pair = saved(tmp_path / "pair.npz", arrays())
-    small = run("simulate", pair, "--margin", 0.001)
+    small = run("dev", "simulate", pair, "--margin", 0.001)
     assert small.status != 0
     assert "0.0025" in small.err
     single = tmp_path / "one.npz"
     np.savez(single, loss=arrays()["loss_a"], surrogate=arrays()["surrogate_b"])
-    assert "difference" in run("simulate", single, "--margin", 0.02).err
+    assert "difference" in run("dev", "simulate", single, "--margin", 0.02).err
 
 
 def test_losses_of_an_ordinary_file_may_be_known(run: Run, tmp_path: Path) -> None:
@@ -116,4 +116,4 @@ def test_losses_of_an_ordinary_file_may_be_known(run: Run, tmp_path: Path) -> No
     assert found["known"] == 300
     assert found["labels"]["max"] <= 100
     np.savez(path, loss=loss, surrogate=surrogate, known=np.ones(ITEMS))
-    assert "known" in run("simulate", path).err
+    assert "known" in run("dev", "simulate", path).err

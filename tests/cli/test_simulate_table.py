@@ -1,4 +1,4 @@
-"""`celeus simulate` on several metrics and groups, without a server."""
+"""`celeus dev simulate` on several metrics and groups, without a server."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def simulated(run: Run, file: Path, *options: object) -> dict[str, Any]:
-    answer = run("simulate", file, *options, "--json")
+    answer = run("dev", "simulate", file, *options, "--json")
     assert (answer.status, answer.err) == (0, "")
     report: dict[str, Any] = json.loads(answer.out)
     return report
@@ -78,7 +78,7 @@ def test_the_group_of_an_ordinary_file_when_asked_for(run: Run, tmp_path: Path) 
     levels = [one["level"] for one in report["claims"]]
     assert sum(levels) == pytest.approx(0.05)
     assert "claims" not in simulated(run, path, "--precision", 0.3, "--runs", 1)
-    printed = run("simulate", path, "--groups", "--precision", 0.3, "--runs", 1).out
+    printed = run("dev", "simulate", path, "--groups", "--precision", 0.3, "--runs", 1).out
     assert "4 claims" in printed
 
 
@@ -104,6 +104,6 @@ def test_what_cannot_be_is_refused_by_name(run: Run, tmp_path: Path, name: str) 
     data, options, field = REFUSED[name]
     path = tmp_path / "table.npz"
     np.savez(path, **data)  # type: ignore[arg-type]
-    answer = run("simulate", path, *options)
+    answer = run("dev", "simulate", path, *options)
     assert answer.status != 0
     assert field in answer.err

@@ -1,4 +1,4 @@
-"""`celeus simulate` on files whose items count differently, of one system and of two."""
+"""`celeus dev simulate` on files whose items count differently, of one system and of two."""
 
 import json
 from pathlib import Path
@@ -28,13 +28,13 @@ def saved(path: Path, **data: object) -> Path:
 def test_labels_are_those_for_the_weighted_mean(run: Run, tmp_path: Path) -> None:
     data = arrays()
     file = saved(tmp_path / "pool.npz", **data)
-    found = json.loads(run("simulate", file, *QUICK, "--json").out)
+    found = json.loads(run("dev", "simulate", file, *QUICK, "--json").out)
     risk = np.average(data["loss"], weights=data["weight"])
     assert found["pool_risk"] == pytest.approx(risk)
     effective = data["weight"].sum() ** 2 / np.square(data["weight"]).sum()
     assert found["effective_items"] == pytest.approx(effective)
     assert (found["reached"], found["missed"]) == (2, 0)
-    table = run("simulate", file, *QUICK).out
+    table = run("dev", "simulate", file, *QUICK).out
     assert "weighted pool risk" in table
     assert f"{effective:,.0f}" in table
 
@@ -51,7 +51,7 @@ def test_two_systems_may_have_weights(run: Run, tmp_path: Path) -> None:
         "weight": data["weight"],
     }
     file = saved(tmp_path / "pair.npz", **pair)
-    found = json.loads(run("simulate", file, *QUICK, "--json").out)
+    found = json.loads(run("dev", "simulate", file, *QUICK, "--json").out)
     difference = pair["loss_a"] - pair["loss_b"]
     assert found["pool_risk"] == pytest.approx(np.average(difference, weights=data["weight"]))
     assert found["known"] == int((answers[0] == answers[1]).sum())
@@ -77,7 +77,7 @@ def test_what_is_no_weight_is_refused_by_name(
     rule: str,
 ) -> None:
     file = saved(tmp_path / "pool.npz", **(arrays() | {"weight": weight}))
-    answer = run("simulate", file, *QUICK)
+    answer = run("dev", "simulate", file, *QUICK)
     assert answer.status != 0
     assert "weight must be" in answer.err
     assert rule in answer.err
@@ -90,7 +90,7 @@ def test_what_is_no_weight_is_refused_by_name(
 def test_what_weights_do_not_go_with_is_refused(
     run: Run, tmp_path: Path, options: tuple[str, ...], field: str
 ) -> None:
-    answer = run("simulate", saved(tmp_path / "pool.npz", **arrays()), *QUICK, *options)
+    answer = run("dev", "simulate", saved(tmp_path / "pool.npz", **arrays()), *QUICK, *options)
     assert answer.status != 0
     assert f"{field} must be" in answer.err
     assert "where items have weights" in answer.err

@@ -38,7 +38,7 @@ def test_there_is_a_database_a_cache_the_migrations_and_the_service(
     watching = {name for name, service in services.items() if "profiles" in service}
     assert set(services) - watching == {"postgres", "redis", "migrate", "celeus", "haproxy"}
     assert watching == {"prometheus", "grafana"}
-    assert services["migrate"]["command"] == ["migrate"]
+    assert services["migrate"]["command"] == ["admin", "migrate"]
     assert "command" not in services["celeus"], "the image serves by default"
 
 

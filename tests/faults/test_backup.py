@@ -53,7 +53,7 @@ async def run(*arguments: str | Path, **settings: str | Path) -> str:
 
 async def dumped(dump: Path, **settings: str | Path) -> None:
     """Back up, whatever is going on."""
-    await run("database", "pg_dump", "-Fc", "-f", dump, **settings)
+    await run("admin", "database", "pg_dump", "-Fc", "-f", dump, **settings)
 
 
 @asynccontextmanager
@@ -103,20 +103,20 @@ async def test_a_backup_taken_under_load_is_whole_and_its_sessions_go_on(
             load.pause = 0.02
             await work
             found = await assert_nothing_lost(load, database_url)
-        await run("database", *RESTORE, "restored", dump, database_url=restored_url)
+        await run("admin", "database", *RESTORE, "restored", dump, database_url=restored_url)
         copy = kept(restored_url, load.session)
         assert copy.events == found.events[: len(copy.events)]
         assert len(copy.events) < len(found.events), "it was taken in the middle"
         kept_rounds = {row["round"]: row["sequence"] for row in copy.events if row["kind"] == 2}
         assert before.items() <= kept_rounds.items(), "all that was acknowledged before it began"
-        audit = await run("audit", database_url=restored_url)
+        audit = await run("admin", "audit", database_url=restored_url)
         assert f"1 sessions, {len(copy.events)} events" in audit
         # The key of the backup opens the restored service
         async with serving(1, restored_url) as (service,):
             going_on = goes_on_from(load, copy, service.url)
             await going_on.judged()
             await assert_nothing_lost(going_on, restored_url)
-        audit = await run("audit", database_url=restored_url)
+        audit = await run("admin", "audit", database_url=restored_url)
         assert "0 differ" in audit
     tally.count("pg_dump under load, restored into an empty database", 1)
 
@@ -130,10 +130,10 @@ async def test_the_private_database_is_restored_into_a_new_folder(tally: Tally) 
             await load.reached(20)
             await dumped(dump, data_dir=old)
             await work
-        await run("migrate", "--data-dir", new)
-        await run("database", "--data-dir", new, *RESTORE, "celeus", *CLEAN, dump)
+        await run("admin", "migrate", "--data-dir", new)
+        await run("admin", "database", "--data-dir", new, *RESTORE, "celeus", *CLEAN, dump)
         shutil.copy2(old / "signing.pem", new)
-        audit = await run("audit", "--data-dir", new)
+        audit = await run("admin", "audit", "--data-dir", new)
         assert "1 sessions" in audit
         assert "0 differ" in audit
         async with private(new) as service:
@@ -165,13 +165,15 @@ async def test_servers_that_ran_through_a_restore_follow_the_restored_ledger(
             for _ in range(10):
                 # These will never have been; only this server remembers them
                 await judged(other, path, loss=0)
-            await run("database", *RESTORE, "celeus", *CLEAN, dump, database_url=database_url)
+            await run(
+                "admin", "database", *RESTORE, "celeus", *CLEAN, dump, database_url=database_url
+            )
             copy = kept(database_url, session)
             assert len(copy.events) == 20
             for _ in range(15):
                 await judged(one, path, loss=1)
             await judged(other, path, loss=1)
-            audit = await run("audit", database_url=database_url)
+            audit = await run("admin", "audit", database_url=database_url)
             assert "1 sessions, 52 events" in audit
 
             async def rounds_judged() -> int:

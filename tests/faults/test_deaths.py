@@ -69,7 +69,7 @@ def assert_nothing_left_over(folder: Path) -> None:
 
 
 def audited(folder: Path) -> str:
-    command = [sys.executable, "-m", "celeus.cli", "audit", "--data-dir", str(folder)]
+    command = [sys.executable, "-m", "celeus.cli", "admin", "audit", "--data-dir", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

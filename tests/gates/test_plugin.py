@@ -205,7 +205,7 @@ def test_a_key_of_another_scope_says_how_to_make_one(
     program = REFUSED.format(session=session, call=").passes()")
     result = run(pytester, program, f"--celeus-url={service.url}")
     result.assert_outcomes(failed=1)
-    assert "`celeus keys create --name me --scope read` makes one" in str(result.stdout)
+    assert "`celeus admin keys create --name me --scope read` makes one" in str(result.stdout)
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,9 @@ def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) 
     ("command", "extra"),
     [
         (("serve",), "server"),
-        (("migrate",), "server"),
-        (("keys", "list"), "server"),
-        (("openapi",), "server"),
+        (("admin", "migrate"), "server"),
+        (("admin", "keys", "list"), "server"),
+        (("dev", "openapi"), "server"),
         (("demo",), "demo"),
         (("mcp",), "mcp"),
     ],

@@ -429,7 +429,7 @@ async def test_a_database_older_than_signing_in_is_told(
     finally:
         await alter("ALTER TABLE no_sessions RENAME TO browser_sessions")
     assert [answer.status_code for answer in answers] == [503, 503]
-    assert all("celeus migrate" in answer.text for answer in answers)
+    assert all("celeus admin migrate" in answer.text for answer in answers)
     assert wire.json()["code"] == "schema_behind"
 
 

@@ -427,9 +427,12 @@ class AsyncSession:
         It holds ids and payloads of no items. Certificates of tables and of the best of several
         systems are verified with these columns only, others more thoroughly.
         """
+        return bundled(await self.certificate(), await self.columns())
+
+    async def columns(self) -> bytes:
+        """Return the columns of the session's pool, an `.npz`, for `celeus verify --pool`."""
         pool = (await self.status()).pool_id
-        columns = await self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
-        return bundled(await self.certificate(), columns)
+        return await self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
 
     async def report(self) -> str:
         """Return the report, an HTML page that loads nothing."""

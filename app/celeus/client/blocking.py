@@ -423,9 +423,12 @@ class Session:
         It holds ids and payloads of no items. Certificates of tables and of the best of several
         systems are verified with these columns only, others more thoroughly.
         """
+        return bundled(self.certificate(), self.columns())
+
+    def columns(self) -> bytes:
+        """Return the columns of the session's pool, an `.npz`, for `celeus verify --pool`."""
         pool = (self.status()).pool_id
-        columns = self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
-        return bundled(self.certificate(), columns)
+        return self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
 
     def report(self) -> str:
         """Return the report, an HTML page that loads nothing."""

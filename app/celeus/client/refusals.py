@@ -49,7 +49,8 @@ class Problem(Refusal):
             return f"{text.rstrip('.')}; give a key that works as `key`, or in CELEUS_KEY"
         if self.code == "scope_missing":
             scope = str(body.get("rule")).rpartition(" ")[2]
-            return f"{text.rstrip('.')}; `celeus keys create --name me --scope {scope}` makes one"
+            command = f"celeus admin keys create --name me --scope {scope}"
+            return f"{text.rstrip('.')}; `{command}` makes one"
         if self.code == "session_not_found":
             return f"{text.rstrip('.')}; check its id, and the project of the key"
         if self.status == TOO_MANY:

@@ -193,7 +193,7 @@ def _labels(found: "SideBySide") -> float | None:
     lower, upper = found.whole.ends or DIFFERENCES
     if (lower, upper) == DIFFERENCES or not any(found.pairing.differences):
         return None
-    return backtested(found.pairing, upper - lower, runs=1, seed=0).without
+    return backtested(found.pairing, upper - lower, runs=1).without
 
 
 def _document(found: "SideBySide", margin: float | None, labels: float | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from celeus.client.blocking import Session
     from celeus.client.results import Claim, Pool, Scale, Score, Status
 
-Form = Literal["every-eval-ever", "labels", "certificate"]
+Form = Literal["every-eval-ever", "labels", "certificate", "columns", "bundle"]
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 
 SCHEMA_VERSION = "0.2.2"
@@ -32,7 +32,8 @@ def export(  # noqa: PLR0913 -- one parameter an option
         Form,
         typer.Option(
             "--format",
-            help="A record of Every Eval Ever, judgements as lines of JSON, or the certificate.",
+            help="A record of Every Eval Ever; judgements as lines of JSON; the certificate; the"
+            " pool's columns; or a bundle of these two, which `celeus verify` takes alone.",
         ),
     ],
     model: Annotated[
@@ -65,22 +66,33 @@ def export(  # noqa: PLR0913 -- one parameter an option
         rule = " and ".join(missing)
         message = f"{form} needs {rule}, which no session knows"
         raise InvalidValue(message, field="format", rule=rule)
+    if form in {"columns", "bundle"} and out is None and sys.stdout.isatty():
+        rule = "--out, or a pipe"
+        raise InvalidValue(f"{form} is no text for a terminal: give {rule}", field="out", rule=rule)
     with Client(url, read_key(api_key_file)) as client:
-        found = client.session(session)
-        if form == "certificate":
-            content = found.certificate()
-        elif form == "labels":
-            lines = (json.dumps(label.raw, ensure_ascii=False) for label in found.labels())
-            content = "".join(f"{line}\n" for line in lines).encode()
-        else:
-            record = json.dumps(_record(found, source), indent=2, ensure_ascii=False)
-            content = f"{record}\n".encode()
+        content = _content(client.session(session), form, source)
     if out is not None:
         write(out, content)
     elif sys.stdout.isatty():
         typer.echo("\n".join(map(one_line, content.decode().split("\n"))), nl=False)
     else:
         typer.echo(content, nl=False)
+
+
+def _content(session: "Session", form: Form, source: dict[str, str | None]) -> bytes:
+    """Return what a session found in this form."""
+    served = {
+        "certificate": session.certificate,
+        "columns": session.columns,
+        "bundle": session.bundle,
+    }
+    if form in served:
+        return served[form]()
+    if form == "labels":
+        lines = (json.dumps(label.raw, ensure_ascii=False) for label in session.labels())
+        return "".join(f"{line}\n" for line in lines).encode()
+    record = json.dumps(_record(session, source), indent=2, ensure_ascii=False)
+    return f"{record}\n".encode()
 
 
 def _record(session: "Session", source: dict[str, str | None]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from celeus.commands.options import NUMBER
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -71,10 +72,8 @@ class CommonOptions:
     compare: tuple[str, str] | None
     text_decides: bool
     each_output: bool
-    backtest: bool
-    precision: float
+    backtest: float | None
     runs: int
-    seed: int
 
 
 def _shared(  # noqa: PLR0913 -- one parameter an option
@@ -88,7 +87,7 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
         Path | None,
         typer.Option(
             help="File to write the pool to, as JSON Lines; what is known of losses stands beside"
-            " it, in the .npz that celeus simulate takes."
+            " it, in the .npz that celeus dev simulate takes."
         ),
     ] = None,
     truth: Annotated[
@@ -115,20 +114,21 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = False,
     backtest: Annotated[
-        bool,
+        str | None,
         typer.Option(
-            "--backtest", help="Print the labels that certifying would have cost on this log."
+            metavar=NUMBER,
+            help="Print the labels that certifying to an interval of this width, such as 0.1 or"
+            " 10%, would have cost on this log.",
         ),
-    ] = False,
-    precision: Annotated[
-        float, typer.Option(help="Of the backtest: width of the interval to stop at.")
-    ] = 0.05,
+    ] = None,
     runs: Annotated[int, typer.Option(help="Of the backtest: sessions to simulate.", min=1)] = 10,
-    seed: Annotated[int, typer.Option(help="Of the backtest: seed of the sessions.")] = 0,
 ) -> CommonOptions:
     """The options as one value."""
+    from celeus.units import SHARES, number_on
+
+    width = None if backtest is None else number_on(SHARES[0], backtest, "backtest")
     two = None if compare is None else (compare[0], compare[1])
-    more = (text_decides, each_output, backtest, precision, runs, seed)
+    more = (text_decides, each_output, width, runs)
     return CommonOptions(logs, model or [], out, truth, two, *more)
 
 
@@ -332,9 +332,9 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one
-    tested = pool if pool.tests or not shared.backtest else join(rows, rows[-1].model)
+    tested = pool if pool.tests or shared.backtest is None else join(rows, rows[-1].model)
     summary = _summary(tested)
-    _print([*summary, *(_backtest(tested, shared) if shared.backtest else ())])
+    _print([*summary, *_backtest(tested, shared.backtest, shared.runs)])
     if shared.out is None:
         return
     made = {shared.out: ndjson(pool)}
@@ -390,13 +390,13 @@ def _check(options: "Options", shared: CommonOptions) -> None:
             "own_confidence must come with truth: of a model that is yet to run nobody knows it"
         )
         raise InvalidValue(detail, field="own_confidence", rule="left out without truth")
-    if shared.each_output and shared.backtest:
+    if shared.each_output and shared.backtest is not None:
         detail = "backtest must be left out beside each_output: the losses are the people's"
         raise InvalidValue(detail, field="backtest", rule="left out beside each_output")
     if shared.text_decides and shared.compare is None:
         rule = "left out without compare"
         raise InvalidValue(f"text_decides must be {rule}", field="text_decides", rule=rule)
-    if shared.out is None and not shared.backtest and shared.compare is None:
+    if shared.out is None and shared.backtest is None and shared.compare is None:
         raise InvalidValue("nothing to do: name a file with --out, or ask for a --backtest")
     if shared.out is not None and shared.out.suffix == NPZ:
         rule = "the file of the pool, such as pool.ndjson; the .npz is written beside it"
@@ -477,20 +477,22 @@ def _of_pairs(pool: "Pairing") -> list[str]:
     return lines
 
 
-def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]:
+def _backtest(pool: "JoinedItems | Pairing", precision: float | None, runs: int) -> list[str]:
+    if precision is None:
+        return []
     from celeus.intake.joining import Pairing
 
-    done = backtested(pool, shared.precision, shared.runs, shared.seed)
+    done = backtested(pool, precision, runs)
     if not isinstance(pool, Pairing):
-        return _told(done, "mean loss", shared.runs)
-    lines = _told(done, "mean difference", shared.runs)
+        return _told(done, "mean loss", runs)
+    lines = _told(done, "mean difference", runs)
     if pool.guessed:
         what = "these scores are the truth here, and other models guess them; in the pool they are"
         lines.insert(0, f"{what} themselves the guess of what a judge will say")
     return lines
 
 
-def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int, seed: int) -> "Backtest":
+def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int) -> "Backtest":
     """Labels that certifying would have cost on these logs, by simulated sessions."""
     from celeus.core.plans.plan import Claim
     from celeus.intake.joining import arrays
@@ -501,7 +503,7 @@ def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int, seed:
         file = Path(folder) / f"pool{NPZ}"
         file.write_bytes(npz(arrays(pool)))
         claim = Claim(precision=precision)
-        return backtest(file, claim, guessed=pool.guessed, runs=runs, seed=seed)
+        return backtest(file, claim, guessed=pool.guessed, runs=runs, seed=0)
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:

@@ -15,17 +15,13 @@ if TYPE_CHECKING:
 
 LOCAL = ("127.0.0.1", "::1", "localhost")
 """Hosts at which the library turns away requests that a web page sends under another name."""
-PROPOSALS = "Proposals"
 Evaluated = Annotated[
     Path | None,
-    typer.Option(
-        rich_help_panel=PROPOSALS, help="Items to test candidates on, which no agent sees."
-    ),
+    typer.Option(help="Items to test candidates on, which no agent sees."),
 ]
 ProgramOption = Annotated[
     str | None,
     typer.Option(
-        rich_help_panel=PROPOSALS,
         help="Program that evaluates a candidate on an item, in the form of `celeus judge"
         ' --program`: reads {"id": …, "payload": {"item": …, "candidate": …}}, writes {"loss": 0}.',
     ),
@@ -33,7 +29,6 @@ ProgramOption = Annotated[
 Incumbent = Annotated[
     Path | None,
     typer.Option(
-        rich_help_panel=PROPOSALS,
         help="File with the incumbent, a text; a candidate that is accepted is written there.",
     ),
 ]
@@ -60,7 +55,6 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
     margin: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=PROPOSALS,
             metavar=NUMBER,
             help="Least improvement worth finding, such as 0.02 or 2pt.",
         ),
@@ -68,14 +62,13 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
     alpha: Annotated[
         str,
         typer.Option(
-            rich_help_panel=PROPOSALS,
             metavar=NUMBER,
             help="Probability that ever one is accepted that is not better.",
         ),
     ] = "0.05",
     budget: Annotated[
         int | None,
-        typer.Option(rich_help_panel=PROPOSALS, min=1, help="Most items judged for a proposal."),
+        typer.Option(min=1, help="Most items judged for a proposal."),
     ] = None,
 ) -> None:
     """Serve Celeus to agents: tools to open, judge, look, compare and gate, as the key allows.

@@ -405,6 +405,9 @@ def push(
     ] = False,
     url: Url = HERE,
     api_key_file: ManageKeyFile = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the session's status as JSON.")
+    ] = False,
 ) -> None:
     """Make a session on a service of a run in process, with its pool, to look at and to certify.
 
@@ -420,7 +423,10 @@ def push(
             run.close()
     with Client(url, read_key(api_key_file)) as client:
         status = client.push(file).status()
-    typer.echo(str(status))
-    typer.echo(f"{url.rstrip('/')}/sessions/{status.id}")
+    if as_json:
+        typer.echo(json.dumps(status.raw))
+    else:
+        typer.echo(str(status))
+        typer.echo(f"{url.rstrip('/')}/sessions/{status.id}")
     for warning in status.warnings:
         typer.echo(f"celeus: {warning}", err=True)

@@ -127,12 +127,19 @@ def status(
     typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
 
 
-def close(session: Session, *, url: Url = HERE, api_key_file: ManageKeyFile = None) -> None:
+def close(
+    session: Session,
+    *,
+    url: Url = HERE,
+    api_key_file: ManageKeyFile = None,
+    as_json: AsJson = False,
+) -> None:
     """Close a session for good: it takes no more labels, and its certificate is final."""
     from celeus.client.blocking import Client
 
     with Client(url, read_key(api_key_file)) as client:
-        typer.echo("\n".join(_lines(client.session(session).close())))
+        found = client.session(session).close()
+    typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
 
 
 def _lines(status: "Status") -> Iterator[str]:

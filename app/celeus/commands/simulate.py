@@ -1,4 +1,4 @@
-"""`celeus simulate`: sessions on a pool whose losses are known, without a server."""
+"""`celeus dev simulate`: sessions on a pool whose losses are known, without a server."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
+"""`celeus verify`, `celeus admin audit` and `signing-key`: make and check certificates."""
 
 import json
 import os
@@ -151,7 +151,13 @@ def signing_key(
     typer.echo(public_of(make_key(file)).hex())
 
 
-def audit(data_dir: DataDir = None) -> None:
+def audit(
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print counts and findings as JSON.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
     """Recompute every session and pool of the database; exit status 1 on a difference.
 
     2 when the database cannot be checked.
@@ -168,6 +174,16 @@ def audit(data_dir: DataDir = None) -> None:
     with joined_database(settings) as url:
         require_head(url)
         result = asyncio.run(_audited(settings, url))
+    if as_json:
+        typer.echo(json.dumps(asdict(result), indent=2, default=str))
+    else:
+        _print_audit(result)
+    if result.findings:
+        _echo(f"celeus: {result.findings[0].line}", err=True)
+        raise SystemExit(1)
+
+
+def _print_audit(result: "Audit") -> None:
     counts = (
         f"{result.sessions} sessions, {result.events} events, {result.certificates} certificates,"
         f" {result.pools} pools, {result.items} items"
@@ -177,9 +193,6 @@ def audit(data_dir: DataDir = None) -> None:
     typer.echo(f"{counts}: {len(result.findings)} differ")
     for finding in result.findings:
         _echo(finding.line)
-    if result.findings:
-        _echo(f"celeus: {result.findings[0].line}", err=True)
-        raise SystemExit(1)
 
 
 async def _audited(settings: "Settings", url: str) -> "Audit":

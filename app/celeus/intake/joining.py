@@ -564,7 +564,7 @@ def payload_of(row: Row) -> dict[str, Any]:
 
 
 def arrays(joined: JoinedItems | Pairing) -> dict[str, list[Any]]:
-    """The known losses as `celeus simulate` reads them, without the items that have none."""
+    """The known losses as `celeus dev simulate` reads them, without the items that have none."""
     if isinstance(joined, Pairing):
         return _arrays_of_pairs(joined)
     items = joined.judged

@@ -1,1 +1,1 @@
-"""Simulated sessions on files whose losses are known: `celeus simulate` and backtests of logs."""
+"""Simulated sessions on files with known losses: `celeus dev simulate` and backtests of logs."""

@@ -5,7 +5,7 @@
     fixed_sample    uniform draws after which a normal interval is as narrow, its size chosen
                     beforehand by one who knew the variance, and looked at once
 
-The sessions are those of `celeus simulate`. Of two systems the losses are differences.
+The sessions are those of `celeus dev simulate`. Of two systems the losses are differences.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Backtest:
 
 
 def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -> Backtest:
-    """Simulate ``runs`` sessions with and without surrogates on a file for `celeus simulate`.
+    """Simulate ``runs`` sessions with and without surrogates on a file for `celeus dev simulate`.
 
     ``guessed`` says that the file's surrogates are any. ``claim`` has a precision.
     """

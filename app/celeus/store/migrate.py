@@ -80,7 +80,7 @@ def require_head(url: str) -> None:
     if _at_head(url, current):
         return
     state = "empty" if current is None else "at an older version"
-    raise SchemaBehind(f"{_name_of(url)} is {state}; run `celeus migrate` first")
+    raise SchemaBehind(f"{_name_of(url)} is {state}; run `celeus admin migrate` first")
 
 
 def _at_head(url: str, current: str | None) -> bool:

@@ -40,7 +40,7 @@ def operations(contract: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_the_kept_contract_is_the_one_served(contract: dict[str, Any]) -> None:
-    assert contract == CONTRACT, "write it anew: celeus openapi --out openapi/openapi.json"
+    assert contract == CONTRACT, "write it anew: celeus dev openapi --out openapi/openapi.json"
 
 
 def test_the_contract_is_valid_openapi(contract: dict[str, Any]) -> None:

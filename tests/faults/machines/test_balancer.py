@@ -223,7 +223,7 @@ async def test_a_version_is_rolled_out_under_load(tally: Tally, tmp_path: Path) 
 
 def migrated(database_url: str, later: dict[str, str]) -> None:
     """Have the later version bring the database to its schema."""
-    command = [sys.executable, "-m", "celeus.cli", "migrate"]
+    command = [sys.executable, "-m", "celeus.cli", "admin", "migrate"]
     environment = {"CELEUS_DATABASE_URL": database_url, "PATH": "/usr/bin:/bin", **later}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert NEXT in done.stdout

@@ -283,8 +283,8 @@ def test_a_cluster_of_another_version_is_refused_and_dump_and_restore_named(
         pass
     assert str(refused.value) == (
         f"{cluster} was made by PostgreSQL {made}; this is {server.MAJOR}: dump it with"
-        " the Celeus that made it (`celeus database pg_dump`), and restore the dump into a new"
-        " folder"
+        " the Celeus that made it (`celeus admin database pg_dump`), and restore the dump into"
+        " a new folder"
     )
 
 

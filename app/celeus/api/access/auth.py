@@ -145,7 +145,7 @@ class _Key(SecurityBase):
         self.scheme_name = "key"
         self.model = HTTPBearer(
             bearerFormat="ce_<id>_<secret>",
-            description="`Authorization: Bearer ce_…`; keys are made by `celeus keys create`.",
+            description="`Authorization: Bearer ce_…`; `celeus admin keys create` makes keys.",
         )
 
 

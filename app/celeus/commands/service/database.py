@@ -1,4 +1,4 @@
-"""`celeus database`: PostgreSQL's own tools on the service's database, and its next version."""
+"""`celeus admin database`: PostgreSQL's own tools on the service's database."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def database_tool(
     The tool gets host, user and database from its environment. The private database is started for
     the tool unless `celeus serve` already runs it.
 
-        celeus database pg_dump -Fc -f celeus.dump
+        celeus admin database pg_dump -Fc -f celeus.dump
     """
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:

@@ -1,4 +1,4 @@
-"""`celeus keys`: make, list, revoke and rotate keys, and make links that sign a browser in.
+"""`celeus admin keys`: make, list, revoke and rotate keys, and make links that sign a browser in.
 
 The database is that of CELEUS_DATABASE_URL, or the private one of --data-dir, whether
 `celeus serve` runs on it or not.
@@ -33,7 +33,7 @@ keys = typer.Typer(
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LENGTH = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 
-KeyId = Annotated[str, typer.Argument(help="Id of the key, as `celeus keys list` shows it.")]
+KeyId = Annotated[str, typer.Argument(help="Id of the key, as `celeus admin keys list` shows it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the key and nothing else.")]
 
 
@@ -120,9 +120,10 @@ def invite(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Print a link that signs one browser in, once.
 
-    --name makes a new key for the person, whose secret is never shown; `celeus keys revoke` signs
-    them out. With --session the link leads to the page where that session is labelled. Without
-    --url and CELEUS_PUBLIC_URL the link has the address of the service that runs on --data-dir.
+    --name makes a new key for the person, whose secret is never shown; `celeus admin keys revoke`
+    signs them out. With --session the link leads to the page where that session is labelled.
+    Without --url and CELEUS_PUBLIC_URL the link has the address of the service that runs on
+    --data-dir.
     """
     from celeus.operations.access.invitations import LinkRequest, invite, invite_anew
     from celeus.operations.access.keys import NewKey

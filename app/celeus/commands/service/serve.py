@@ -64,7 +64,8 @@ def serve(
 
     Options that are left out come from the environment (CELEUS_HOST, CELEUS_PORT, CELEUS_WORKERS,
     CELEUS_DATA_DIR). SIGTERM, SIGHUP and Ctrl-C stop the service and its private PostgreSQL within
-    ten seconds. The exit status is 1 when the database cannot be reached or needs `celeus migrate`.
+    ten seconds. The exit status is 1 when the database cannot be reached or needs
+    `celeus admin migrate`.
 
     A private database's first key, and a link that signs a browser in, are printed to a terminal;
     on a named database a link for the first admin, while it has no key and this machine alone is
@@ -201,8 +202,8 @@ def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> N
         )
     folder = "" if settings.database_url else f" --data-dir {shlex.quote(str(settings.data_dir))}"
     keys = "make another key" if access.some else "there is no key yet; make one"
-    typer.echo(f"celeus: {keys}: celeus keys create{folder} --name … --scope …", err=True)
-    links = f"celeus keys invite{folder} --name … --scope …"
+    typer.echo(f"celeus: {keys}: celeus admin keys create{folder} --name … --scope …", err=True)
+    links = f"celeus admin keys invite{folder} --name … --scope …"
     typer.echo(f"celeus: make a link to sign in: {links}", err=True)
 
 

@@ -127,8 +127,8 @@ async def issue(context: Context, session_id: UUID) -> IssuedCertificate:
 def _signing_key(context: Context) -> Ed25519PrivateKey:
     if context.signing_key is None:
         raise SigningKeyMissing(
-            "There is no key to sign certificates with. `celeus signing-key FILE` makes one; name"
-            " the file in CELEUS_SIGNING_KEY_FILE and start the service again.",
+            "There is no key to sign certificates with. `celeus admin signing-key FILE` makes one;"
+            " name the file in CELEUS_SIGNING_KEY_FILE and start the service again.",
             field="CELEUS_SIGNING_KEY_FILE",
             rule="a file with an Ed25519 private key in PEM",
         )

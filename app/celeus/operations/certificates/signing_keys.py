@@ -136,5 +136,5 @@ def _unusable(path: Path, why: str) -> InvalidValue:
     return InvalidValue(
         f"{path} is not a signing key: {why}",
         field="CELEUS_SIGNING_KEY_FILE",
-        rule="an Ed25519 private key in PEM, as `celeus signing-key FILE` makes it",
+        rule="an Ed25519 private key in PEM, as `celeus admin signing-key FILE` makes it",
     )

@@ -179,7 +179,7 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
             raise InvalidValue(
                 "How many labels the best of several systems takes is not planned here.",
                 field="pool_id",
-                rule="a pool of one system or of two; `celeus simulate --best` simulates several",
+                rule="a pool of one system or of two; `celeus dev simulate --best` takes several",
                 value=f"{len(pool.lineup.names)} systems",
             )
         recent = await _pace(context)

@@ -239,7 +239,8 @@ def _require_version(cluster: Path) -> None:
     if made != MAJOR:
         raise DataFolderUnusable(
             f"{cluster} was made by PostgreSQL {made}; this is {MAJOR}: dump it with the Celeus"
-            " that made it (`celeus database pg_dump`), and restore the dump into a new folder",
+            " that made it (`celeus admin database pg_dump`), and restore the dump into a new"
+            " folder",
             field="data_dir",
             value=made,
         )

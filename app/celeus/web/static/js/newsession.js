@@ -216,7 +216,7 @@ async function plan() {
   if (makes() === "best") {
     byId("plan-result").hidden = byId("plan-controls").hidden = true;
     byId("plan-told").textContent =
-      "How many labels the best of several systems takes is not planned here: that depends on how close they are. `celeus simulate --best` simulates it.";
+      "How many labels the best of several systems takes is not planned here: that depends on how close they are. `celeus dev simulate --best` simulates it.";
     return;
   }
   const asking = new AbortController();
