@@ -1,17 +1,12 @@
 """`celeus attest`: name what a certificate is about, for tools that check supply chains."""
 
-import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from celeus.commands.options import check_file, content_of, open_ending
-from celeus.errors import InvalidValue
-
-if TYPE_CHECKING:
-    # Not even for annotations at run time: --help has to answer at once.
-    from celeus.core.certificate.attestation import Subject
+from celeus.commands.options import check_file
+from celeus.files import content_of, open_ending
 
 
 def attest(
@@ -41,9 +36,10 @@ def attest(
     from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
     from celeus.gates.reports import write
     from celeus.operations.certificates.signing_keys import read_key
+    from celeus.subjects import subject_of
 
     check_file(out)
-    subjects = [_subject(text) for text in subject]
+    subjects = [subject_of(text) for text in subject]
     with open_ending(certificate) as file:
         content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
     envelope = attested(content, subjects, read_key(key))
@@ -51,21 +47,3 @@ def attest(
         typer.echo(envelope.decode())
     else:
         write(out, envelope)
-
-
-def _subject(text: str) -> "Subject":
-    from celeus.core.certificate.attestation import Subject
-
-    path = Path(text)
-    if path.is_file():
-        return Subject(path.name, "sha256", sha256_of(path))
-    if "@" not in text:
-        rule = "a file that is there, or NAME@sha256:DIGEST"
-        raise InvalidValue(f"subject must be {rule}", field="subject", rule=rule, value=text)
-    return Subject.of(text)
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
-    with open_ending(path, "subject") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

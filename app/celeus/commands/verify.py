@@ -13,14 +13,14 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import content_of, open_ending
 from celeus.errors import InvalidValue
+from celeus.files import content_of, open_ending
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
-    from celeus.core.certificate.attestation import Subject
     from celeus.core.certificate.report import Report
+    from celeus.core.plans.subject import Subject
     from celeus.operations.certificates.audit import Audit
     from celeus.settings import Settings
 
@@ -402,8 +402,8 @@ def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject
 
 
 def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
-    from celeus.commands.attest import sha256_of
     from celeus.core.certificate.attestation import FalseAttestation
+    from celeus.subjects import sha256_of
 
     if not subjects:
         message = "this is about nothing that is named: `celeus attest` names it"

@@ -9,54 +9,24 @@ import binascii
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
 from celeus.strict_json import json_of
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:celeus:certificate:1"
-DIGITS: Final = {"sha256": 64, "sha512": 128, "sha1": 40, "gitCommit": 40}
-"""Hexadecimal digits of a digest, by its algorithm as in-toto calls it."""
-_HEX = re.compile("[0-9a-f]+")
 _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
 
 
 class FalseAttestation(ValueError):
     """The envelope was not signed by the certificate's key, or is about something else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The thing evaluated: a model, a data set, an image or a commit, by its digest."""
-
-    name: str
-    algorithm: str
-    digest: str
-
-    def __post_init__(self) -> None:
-        right = len(self.digest) == DIGITS.get(self.algorithm) and _HEX.fullmatch(self.digest)
-        if not (self.name and right):
-            rule = "NAME@ALGORITHM:DIGEST, in hexadecimal digits: " + ", ".join(
-                f"{name} has {digits}" for name, digits in DIGITS.items()
-            )
-            given = f"{self.name}@{self.algorithm}:{self.digest}"
-            raise InvalidValue(f"subject must be {rule}", field="subject", rule=rule, value=given)
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Read NAME@ALGORITHM:DIGEST."""
-        name, _, value = text.rpartition("@")
-        algorithm, _, digest = value.partition(":")
-        return cls(name, algorithm, digest)
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.algorithm}:{self.digest}"
 
 
 @dataclass(frozen=True, slots=True)
