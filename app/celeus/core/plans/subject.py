@@ -1,14 +1,19 @@
 """The subject of a session: what was evaluated, by its digest."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
 from celeus.core.plain import Plain
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, require
 
 DIGITS: Final = {"sha256": 64, "sha512": 128, "sha1": 40, "gitCommit": 40}
 """Hexadecimal digits of a digest, by its algorithm as in-toto calls it."""
+MOST_SUBJECTS: Final = 8
+"""Most subjects of a session."""
+LONGEST_NAME: Final = 200
+"""Most characters of a subject's name, where a session names it."""
 _HEX = re.compile("[0-9a-f]+")
 
 
@@ -38,3 +43,16 @@ class Subject(Plain):
 
     def __str__(self) -> str:
         return f"{self.name} {self.algorithm}:{self.digest}"
+
+
+def check_subject(subjects: Sequence[Subject]) -> None:
+    """Refuse subjects of a session that are too many, share a name, or have one nobody can read."""
+    count = len(subjects)
+    require("subject", f"at most {MOST_SUBJECTS}", count, holds=count <= MOST_SUBJECTS)
+    names = [(subject.name, subject.algorithm) for subject in subjects]
+    rule = "one digest of an algorithm for every name"
+    require("subject", rule, list(map(str, subjects)), holds=len(set(names)) == count)
+    for name, _ in names:
+        rule = f"named by at most {LONGEST_NAME} printable characters"
+        holds = len(name) <= LONGEST_NAME and name.isprintable()
+        require("subject", rule, name, holds=holds)
