@@ -13,13 +13,13 @@ def attest(
     certificate: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
     *,
     subject: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             metavar="FILE|NAME@sha256:DIGEST",
             help="What was evaluated: a file, or a name and a digest, also sha512 or gitCommit;"
-            " may be given again.",
+            " may be given again; default: what the certificate names.",
         ),
-    ],
+    ] = None,
     key: Annotated[
         Path,
         typer.Option(envvar="CELEUS_SIGNING_KEY_FILE", help="The key that signed the certificate."),
@@ -36,10 +36,10 @@ def attest(
     from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
     from celeus.gates.reports import write
     from celeus.operations.certificates.signing_keys import read_key
-    from celeus.subjects import subject_of
+    from celeus.subjects import subjects_of
 
     check_file(out)
-    subjects = [subject_of(text) for text in subject]
+    subjects = subjects_of(subject)
     with open_ending(certificate) as file:
         content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
     envelope = attested(content, subjects, read_key(key))

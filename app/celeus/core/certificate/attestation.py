@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.plain import Mismatch, listed
 from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
 from celeus.strict_json import json_of
@@ -40,13 +41,21 @@ class Attestation:
 def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519PrivateKey) -> bytes:
     """Return the envelope of a certificate and its subjects, signed by the certificate's key.
 
-    Raises InvalidValue for a file that is no certificate, and for the key of another one.
+    A certificate that names its subjects is about these; ``subjects`` may be left out then, or be
+    some of them. Raises InvalidValue for others, for a file that is no certificate, and for the key
+    of another one.
     """
     document = _object(certificate, "file", "a certificate")
     if canonical_json(document) != certificate or _public_key(document) is None:
         raise _refused("file", "a certificate as it was issued")
     if _public_key(document) != public_of(key).hex():
         raise _refused("key", "the key that signed the certificate")
+    if named := subjects_in(document):
+        if other := _other(subjects, named):
+            rule = "what the certificate names"
+            message = f"{other} is not what was evaluated: {_names(named)}"
+            raise InvalidValue(message, field="subject", rule=rule, value=str(other))
+        subjects = named
     if not subjects:
         raise _refused("subject", "one thing or more that was evaluated")
     statement = {
@@ -98,7 +107,35 @@ def read_attestation(envelope: bytes) -> Attestation:
     key, message = bytes.fromhex(public_key), signed_bytes(payload)
     if not any(value is not None and signed_by(message, value, key) for value in found):
         raise FalseAttestation("no signature of it is by the key that signed the certificate")
-    return Attestation(canonical_json(certificate), _subjects(statement.get("subject")))
+    subjects = _subjects(statement.get("subject"))
+    named = subjects_in(certificate)
+    if named and (other := _other(subjects, named)):
+        raise FalseAttestation(f"it says that it is about {other}, and {_names(named)}")
+    return Attestation(canonical_json(certificate), subjects)
+
+
+def subjects_in(certificate: object) -> tuple[Subject, ...]:
+    """Return the subjects that a certificate claims; none where it names none.
+
+    They are believed no more than the certificate is. Raises InvalidValue for what is no claim.
+    """
+    claim = certificate.get("claim") if isinstance(certificate, dict) else None
+    named = claim.get("subject", []) if isinstance(claim, dict) else []
+    try:
+        return tuple(Subject.from_dict(subject) for subject in listed(named, "claim.subject"))
+    except Mismatch as found:
+        raise _refused(found.where, str(found.found)) from found
+
+
+def _other(subjects: Sequence[Subject], named: Sequence[Subject]) -> Subject | None:
+    """The first subject that is none of those named, by its digest."""
+    digests = {(subject.algorithm, subject.digest) for subject in named}
+    others = (each for each in subjects if (each.algorithm, each.digest) not in digests)
+    return next(others, None)
+
+
+def _names(named: Sequence[Subject]) -> str:
+    return f"the certificate names {', '.join(map(str, named))}"
 
 
 def signed_bytes(payload: bytes) -> bytes:
