@@ -25,11 +25,19 @@ def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
 def test_a_file_is_opened_listed_shown_and_closed(
     service: Service, run: Run, tmp_path: Path
 ) -> None:
-    file = tmp_path / "answers.csv"
-    file.write_text(ANSWERS)
+    (file := tmp_path / "answers.csv").write_text(ANSWERS)
     mapping = ("--mapping", "question=question", "--mapping", "answer=answer")
     roles = (*mapping, "--mapping", "rating=score")
-    aims = ("--precision", "40%", "--at-most", "60%", "--name", "Spring")
+    aims = (
+        "--precision",
+        "40%",
+        "--at-most",
+        "60%",
+        "--name",
+        "Spring",
+        "--subject",
+        f"m@sha256:{'ab' * 32}",
+    )
     given = ("--given", "better=higher", "--given", "scale=1 to 5")
     opened = run("open", file, *roles, *aims, *given)
     assert opened.status == 0, opened.err
@@ -49,8 +57,9 @@ def test_a_file_is_opened_listed_shown_and_closed(
     closed = run("close", session)
     assert closed.status == 0, closed.err
     assert "\nclosed; " in closed.out
-    pool = json.loads(run("status", session, "--json").out)["pool_id"]
-    again = run("open", pool, "--budget", 5)
+    document = json.loads(run("status", session, "--json").out)
+    assert document["subject"] == [{"name": "m", "algorithm": "sha256", "digest": "ab" * 32}]
+    again = run("open", document["pool_id"], "--budget", 5)
     listed = run("sessions", "--most", 1)
     assert listed.out.startswith(f"{again.out.split()[0]}  active ")
     assert "--most 2 lists twice as many" in listed.err

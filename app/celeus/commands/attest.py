@@ -5,21 +5,14 @@ from typing import Annotated
 
 import typer
 
-from celeus.commands.options import check_file
+from celeus.commands.options import SubjectOption, check_file
 from celeus.files import content_of, open_ending
 
 
 def attest(
     certificate: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
     *,
-    subject: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE|NAME@sha256:DIGEST",
-            help="What was evaluated: a file, or a name and a digest, also sha512 or gitCommit;"
-            " may be given again; default: what the certificate names.",
-        ),
-    ] = None,
+    subject: SubjectOption = None,
     key: Annotated[
         Path,
         typer.Option(envvar="CELEUS_SIGNING_KEY_FILE", help="The key that signed the certificate."),
@@ -30,7 +23,8 @@ def attest(
 ) -> None:
     """Attest what a certificate is about: an in-toto statement in a signed DSSE envelope.
 
-    `celeus verify` takes it as it takes the certificate, and --subject there checks a file.
+    A certificate that names its subject needs no --subject. `celeus verify` takes the attestation
+    as it takes the certificate, and --subject there checks a file.
     """
     from celeus.core.certificate.attestation import attested
     from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES

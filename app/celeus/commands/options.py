@@ -33,6 +33,14 @@ ManageKeyFile = Annotated[
     Path | None,
     typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
 ]
+SubjectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE|NAME@sha256:DIGEST",
+        help="What is evaluated: a file, or a name and a digest, also sha512 or gitCommit; may be"
+        " given again.",
+    ),
+]
 All = Annotated[
     bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
 ]
