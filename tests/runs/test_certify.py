@@ -928,7 +928,9 @@ def test_what_is_evaluated_is_named_at_the_opening(run: Command, way: str, folde
     commit = f"repo@gitCommit:{'0' * 40}"
     calls: dict[str, Callable[..., celeus.Session]] = {
         "certify": lambda **named: celeus.certify(items, None, precision=0.2, **named),
-        "compare": lambda **named: celeus.compare(*answers[:2], None, precision=0.2, **named),
+        "compare": lambda **named: celeus.compare(
+            answers[0], answers[1], None, precision=0.2, **named
+        ),
         "best": lambda **named: celeus.best(dict(zip("xyz", answers, strict=True)), None, **named),
         "judge_check": lambda **named: celeus.judge_check(
             items, None, verdict="judge", tpr=0.5, **named
