@@ -1,5 +1,6 @@
 """`celeus attest`, and what `celeus verify` says of an attestation."""
 
+import base64
 import hashlib
 import json
 import os
@@ -10,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from celeus.core.certificate.ed25519 import private_to_pem
+from celeus.core.canonical import canonical_json
+from celeus.core.certificate.attestation import attested, signed_bytes
+from celeus.core.certificate.ed25519 import private_to_pem, sign
+from celeus.core.plans.claim import Claim
+from celeus.subjects import subject_of
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, opened, zero_one_world
 
@@ -94,3 +99,62 @@ def test_what_cannot_be_attested_is_one_line(run: Run, folder: Path) -> None:
     plain = run("verify", certificate, "--subject", folder / "model.bin")
     assert plain.status == 2
     assert "nothing that is named: `celeus attest` names it" in plain.err
+
+
+@pytest.fixture
+def named(folder: Path) -> Path:
+    """A certificate whose subject was named at the opening, and all that `folder` has."""
+    subject = (subject_of(folder / "model.bin"),)
+    case = opened(zero_one_world(60), claim=Claim(precision=0.1, subject=subject))
+    case.go(8)
+    case.close()
+    (folder / "certificate.json").write_bytes(case.certificate())
+    return folder
+
+
+def test_verify_says_what_was_named_at_the_opening(run: Run, named: Path) -> None:
+    certificate, model = named / "certificate.json", named / "model.bin"
+    digest = hashlib.sha256(b"weights").hexdigest()
+    found = run("verify", certificate, "--subject", model)
+    assert found.status == 0, found.err
+    assert f"about model.bin sha256:{digest}, named at the opening\n" in found.out
+    assert json.loads(run("verify", certificate, "--json").out)["subjects"] == [
+        {"name": "model.bin", "algorithm": "sha256", "digest": digest}
+    ]
+    other = run("verify", certificate, "--subject", named / "key.pem")
+    assert (other.status, other.out) == (1, "")
+    assert f"and this is about model.bin sha256:{digest}" in other.err
+
+
+def test_verify_says_that_none_was_named(run: Run, folder: Path) -> None:
+    out = run("verify", folder / "certificate.json").out
+    assert "names no subject: which model or version was evaluated rests on the issuer" in out
+
+
+def test_an_attestation_is_about_what_was_named(run: Run, named: Path) -> None:
+    certificate, key = named / "certificate.json", ("--key", named / "key.pem")
+    made = run("attest", certificate, *key)
+    assert made.status == 0, made.err
+    (named / "attestation.json").write_text(made.out)
+    found = run("verify", named / "attestation.json", "--subject", named / "model.bin")
+    assert found.status == 0, found.err
+    assert found.out.count("about model.bin") == 1
+    assert run("attest", certificate, "--subject", named / "model.bin", *key).out == made.out
+    refused = run("attest", certificate, "--subject", named / "other.pem", *key)
+    assert (refused.status, refused.out) == (1, "")
+    assert "the certificate names model.bin sha256:" in refused.err
+
+
+def test_an_attestation_of_something_else_does_not_hold(run: Run, named: Path) -> None:
+    """Signed by the key itself, past what `celeus attest` refuses."""
+    envelope = attested((named / "certificate.json").read_bytes(), [], KEY)
+    statement = json.loads(base64.b64decode(json.loads(envelope)["payload"]))
+    statement["subject"][0]["digest"] = {"sha256": "cd" * 32}
+    payload = canonical_json(statement)
+    parts = json.loads(envelope) | {"payload": base64.b64encode(payload).decode()}
+    signature = sign(signed_bytes(payload), KEY)
+    parts["signatures"] = [{"sig": base64.b64encode(signature).decode()}]
+    (named / "forged.json").write_text(json.dumps(parts))
+    found = run("verify", named / "forged.json")
+    assert (found.status, found.out) == (1, "")
+    assert "the certificate names model.bin" in found.err

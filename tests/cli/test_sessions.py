@@ -31,6 +31,7 @@ def test_a_file_is_opened_listed_shown_and_closed(
     columns = ("question=question", "answer=answer", "rating=score")
     roles = [word for column in columns for word in ("--mapping", column)]
     aims = ("--precision", "40%", "--at-most", "60%", "--name", "Spring")
+    aims = (*aims, "--subject", f"m@sha256:{'ab' * 32}")
     given = ("--given", "better=higher", "--given", "scale=1 to 5")
     opened = run("open", file, *roles, *aims, *given)
     assert opened.status == 0, opened.err
@@ -51,6 +52,7 @@ def test_a_file_is_opened_listed_shown_and_closed(
     assert "\nclosed; " in closed.out, closed.err
     documents = [json.loads(run(word, session, "--json").out) for word in ("close", "status")]
     assert [document["state"] for document in documents] == ["closed", "closed"]
+    assert documents[1]["subject"] == [{"name": "m", "algorithm": "sha256", "digest": "ab" * 32}]
     again = run("open", documents[0]["pool_id"], "--budget", 5)
     listed = run("sessions", "--most", 1)
     assert listed.out.startswith(f"{again.out.split()[0]}  active ")

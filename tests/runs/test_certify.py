@@ -918,3 +918,29 @@ def test_it_is_said_where_nobody_can_tell_whether_the_judge_changed(
 def test_nobody_keeps_and_begins_anew() -> None:
     with pytest.raises(celeus.Refusal, match="keep and fresh"):
         celeus.certify(exam()[0], mended, precision=0.1, keep=True, fresh=True)
+
+
+@pytest.mark.parametrize("way", ["certify", "compare", "best", "judge_check"])
+def test_what_is_evaluated_is_named_at_the_opening(run: Command, way: str, folder: Path) -> None:
+    (folder / "model.bin").write_bytes(b"weights")
+    items = [{"id": f"{n}", "payload": f"{n}", "groups": {"judge": f"{n % 2}"}} for n in range(40)]
+    answers = [{f"{n}": f"{system}{n}" for n in range(40)} for system in "xyz"]
+    commit = f"repo@gitCommit:{'0' * 40}"
+    calls: dict[str, Callable[..., celeus.Session]] = {
+        "certify": lambda **named: celeus.certify(items, None, precision=0.2, **named),
+        "compare": lambda **named: celeus.compare(
+            answers[0], answers[1], None, precision=0.2, **named
+        ),
+        "best": lambda **named: celeus.best(dict(zip("xyz", answers, strict=True)), None, **named),
+        "judge_check": lambda **named: celeus.judge_check(
+            items, None, verdict="judge", tpr=0.5, **named
+        ),
+    }
+    session = calls[way](subject=[Path("model.bin"), commit], file="named.jsonl")
+    (folder / "bundle.zip").write_bytes(session.bundle())
+    session.client.close()
+    found = run("verify", folder / "bundle.zip", "--subject", folder / "model.bin")
+    assert found.status == 0, found.err
+    assert f"about repo gitCommit:{'0' * 40}, named at the opening\n" in found.out
+    with pytest.raises(celeus.Refusal, match="opened with other settings"):
+        calls[way](subject=commit, file="named.jsonl")

@@ -463,6 +463,7 @@ class Status(StatusMethods):
     stop_reason: str | None
     stop_when_decided: bool
     fixed: bool
+    subject: tuple[dict[str, str], ...]
     changes: int
     decisions: tuple[Decision, ...]
     verdict: Verdict | None

@@ -1,16 +1,14 @@
 """The options that commands share: session, address and key, and whether all is to be judged."""
 
 import os
-import stat
 import sys
-from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 
 from celeus.errors import InvalidValue
+from celeus.files import open_file
 
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
@@ -34,6 +32,14 @@ LabelKeyFile = Annotated[
 ManageKeyFile = Annotated[
     Path | None,
     typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
+]
+SubjectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE|NAME@sha256:DIGEST",
+        help="What is evaluated: a file, or a name and a digest, also sha512 or gitCommit; may be"
+        " given again.",
+    ),
 ]
 All = Annotated[
     bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
@@ -59,45 +65,6 @@ def check_file(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         rule = "a file in a folder that is there"
         raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
-
-
-def open_file(path: Path, field: str = "file") -> BufferedReader:
-    """Open a file to be read; refuses one that cannot be."""
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
-
-
-def open_ending(path: Path, field: str = "file") -> BufferedReader:
-    """Open a file that ends; refuses a device, and what cannot be read."""
-    file = open_file(path, field)
-    if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
-        file.close()
-        rule = "a file, and no device"
-        raise InvalidValue(f"{path} must be {rule}", field=field, rule=rule)
-    return file
-
-
-def content_of(file: IO[bytes], most: int) -> Iterator[bytes]:
-    """Yield what a file holds, in parts; refuses one that cannot be read, or holds too much."""
-    size = 0
-    while part := _part(file):
-        size += len(part)
-        if size > most:
-            rule = f"at most {most} bytes"
-            raise InvalidValue(
-                f"{file.name} is too large: expected {rule}", field="file", rule=rule
-            )
-        yield part
-
-
-def _part(file: IO[bytes]) -> bytes:
-    try:
-        return file.read(1 << 20)
-    except OSError as error:
-        message = f"{file.name} cannot be read: {error.strerror}"
-        raise InvalidValue(message, field="file") from error
 
 
 def read_key(file: Path | None) -> str | None:

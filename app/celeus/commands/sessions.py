@@ -12,6 +12,7 @@ from celeus.commands.options import (
     All,
     ManageKeyFile,
     ReadKeyFile,
+    SubjectOption,
     Url,
     confirm_all,
     read_key,
@@ -50,6 +51,7 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     target: Annotated[str, typer.Option(help="pool, population or runs")] = "pool",
     alpha: Alpha = "0.05",
     budget: Annotated[int | None, typer.Option(min=1, help="Most labels.")] = None,
+    subject: SubjectOption = None,
     all_: All = False,
     mapping: Mapping = None,
     given: Given = None,
@@ -59,6 +61,7 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Open a session on a pool or a file, and print its id and where people label it."""
     from celeus.client.blocking import Client
+    from celeus.subjects import subjects_of
 
     check_amounts(precision=precision, at_most=at_most, at_least=at_least, alpha=alpha)
     if (precision, at_most, at_least, budget) == (None,) * 4:
@@ -71,6 +74,7 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
         "target": target,
         "alpha": alpha,
         "budget": budget,
+        "subject": [named.to_dict() for named in subjects_of(subject)],
     }
     with (
         Client(url, read_key(api_key_file)) as client,

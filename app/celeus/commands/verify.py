@@ -13,14 +13,14 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import content_of, open_ending
 from celeus.errors import InvalidValue
+from celeus.files import content_of, open_ending
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
-    from celeus.core.certificate.attestation import Subject
     from celeus.core.certificate.report import Report
+    from celeus.core.plans.subject import Subject
     from celeus.operations.certificates.audit import Audit
     from celeus.settings import Settings
 
@@ -32,6 +32,8 @@ DRAWS_TELL = (
     "draws depend on the losses before them: other losses, but for a few, would have led to other"
     " items. Judges who know which items they had can tell; this file alone cannot"
 )
+
+UNNAMED = "names no subject: which model or version was evaluated rests on the issuer's word"
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
@@ -66,7 +68,8 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     subject: Annotated[
-        Path | None, typer.Option(help="A file that the attestation has to be about.")
+        Path | None,
+        typer.Option(help="A file that certificate or attestation has to name."),
     ] = None,
     seconds: Annotated[
         float, typer.Option(help="Most processor time to spend; at most a day.")
@@ -103,9 +106,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         more = {"verdict": report.verdict, "subjects": [asdict(named) for named in subjects]}
         typer.echo(json.dumps(report.to_dict() | more, indent=2))
     else:
-        for named in subjects:
-            _echo(f"about {named}, says whoever signed the certificate")
-        _print(report)
+        _print(report, subjects)
     if not report.valid:
         _echo(f"celeus: {report.line}", err=True)
         raise SystemExit(1 if report.verdict == "does not hold" else 2)
@@ -118,11 +119,13 @@ def _verified(
     noted: Sequence[str],
     seconds: float,
 ) -> "tuple[Report, tuple[Subject, ...]]":
-    """Return the report on these files, and the subjects of an attestation."""
+    """Return the report on these files, and what they are about."""
     import asyncio
 
+    from celeus.core.certificate.attestation import subjects_in
     from celeus.core.certificate.report import Report
     from celeus.operations.runtime.verifications import bounds_of, report_on
+    from celeus.subjects import sha256_of
 
     # A NaN is neither.
     if not 0.0 < seconds <= MOST_SECONDS:
@@ -132,10 +135,13 @@ def _verified(
     heads = dict(map(_head, noted))
     with ExitStack() as stack:
         files, subjects = _files(paths, stack)
-        if subject is not None:
-            _check_subject(subject, subjects)
-        values = asyncio.run(report_on(files, trusted, bounds, heads))
-    return Report.from_dict(values), subjects
+        digest = None if subject is None else sha256_of(subject)
+        report = Report.from_dict(asyncio.run(report_on(files, trusted, bounds, heads)))
+    if report.valid:
+        subjects = subjects or subjects_in({"claim": report.claim})
+        if digest is not None:
+            _check_subject(f"{subject} is sha256:{digest}", digest, subjects)
+    return report, subjects
 
 
 def signing_key(
@@ -217,9 +223,11 @@ def _echo(line: str, *, err: bool = False) -> None:
     typer.echo(one_line(line), err=err)
 
 
-def _print(report: "Report") -> None:
-    from celeus.core.certificate.report import origin_line, pool_sessions_line
-
+def _print(report: "Report", subjects: "tuple[Subject, ...]") -> None:
+    named = report.valid and report.claim is not None and "subject" in report.claim
+    source = "named at the opening" if named else "says whoever signed the certificate"
+    for subject in subjects:
+        _echo(f"about {subject}, {source}")
     if report.claim is not None:
         _echo(_claim(report.claim))
         if report.sentence is not None:
@@ -227,9 +235,8 @@ def _print(report: "Report") -> None:
         table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
         for line in (*table, *_reservations(report.claim), *_evidence(report)):
             _echo(f"  {line}")
-        _echo(pool_sessions_line(report.pool_sessions))
-        if report.origin is not None:
-            _echo(origin_line(report.origin))
+        for line in _circumstances(report, named=bool(subjects)):
+            _echo(line)
     if report.stamped_at is not None:
         _echo(f"opened by {report.stamped_at}, says the stamp of a timestamping service")
     elif report.claim is not None and "timestamp" not in report.unchecked:
@@ -239,6 +246,17 @@ def _print(report: "Report") -> None:
         _echo(f"not checked: {name} ({reason})")
     if report.valid:
         _echo(report.line)
+
+
+def _circumstances(report: "Report", *, named: bool) -> Iterator[str]:
+    """Yield lines on what the claim leaves open: its subject, sessions beside it, where it ran."""
+    from celeus.core.certificate.report import origin_line, pool_sessions_line
+
+    if report.valid and not named:
+        yield UNNAMED
+    yield pool_sessions_line(report.pool_sessions)
+    if report.origin is not None:
+        yield origin_line(report.origin)
 
 
 def _claim(claim: dict[str, object]) -> str:
@@ -414,17 +432,15 @@ def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject
     return found.subjects
 
 
-def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
-    from celeus.commands.attest import sha256_of
+def _check_subject(found: str, digest: str, subjects: "tuple[Subject, ...]") -> None:
     from celeus.core.certificate.attestation import FalseAttestation
 
     if not subjects:
         message = "this is about nothing that is named: `celeus attest` names it"
-        raise InvalidValue(message, field="subject", rule="left out beside a certificate alone")
-    digest = sha256_of(file)
+        raise InvalidValue(message, field="subject", rule="left out where none is named")
     if all((subject.algorithm, subject.digest) != ("sha256", digest) for subject in subjects):
         names = ", ".join(map(str, subjects))
-        raise FalseAttestation(f"{file} is sha256:{digest}, and this is about {names}")
+        raise FalseAttestation(f"{found}, and this is about {names}")
 
 
 def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:

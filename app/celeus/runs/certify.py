@@ -27,6 +27,7 @@ from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
 from celeus.shorten import shortened
+from celeus.subjects import Named, subjects_of
 from celeus.units import SHARES, Ends, check_threshold, number_on
 
 POSITIVE = frozenset({"1", "1.0", "true", "yes"})
@@ -65,6 +66,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
+    subject: Named | Sequence[Named] | None = None,
     concurrency: int = 1,
     name: str = "items",
     file: str | os.PathLike[str] | None = None,
@@ -100,6 +102,9 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``
     are names in the `groups` of the items: every value of theirs gets an interval, to be
     ``group_precision`` wide. ``account`` says what holds of all these together: docs/api.md.
+
+    ``subject`` is what is evaluated, one thing or several, each a file or `NAME@sha256:DIGEST`: it
+    is fixed now and stands in the certificate.
 
     The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
     and calls again with the same arguments goes on where they were, and judges nothing twice. A
@@ -145,6 +150,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         ),
         budget=_budget(budget),
         fixed=fixed,
+        subject=subjects_of(subject),
         repeats=repeats,
         success=success,
     )
@@ -173,6 +179,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
+    subject: Named | Sequence[Named] | None = None,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
@@ -203,6 +210,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         decide=_number(margin, "margin", _ends(systems.scale)),
         budget=_budget(budget),
         fixed=fixed,
+        subject=subjects_of(subject),
     )
     form = PoolForm(
         f"{names[0]} and {names[1]}",
@@ -226,6 +234,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
+    subject: Named | Sequence[Named] | None = None,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
@@ -243,7 +252,8 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     """
     scale = scale_of(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
-    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
+    subjects = subjects_of(subject)
+    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed, subject=subjects)
     form = PoolForm(f"the best of {len(systems)}", scale, lineup, score_of(score, scale, lineup))
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
@@ -271,6 +281,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
+    subject: Named | Sequence[Named] | None = None,
     concurrency: int = 1,
     name: str = "items",
     file: str | os.PathLike[str] | None = None,
@@ -313,7 +324,8 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
         account=account,  # type: ignore[arg-type]
         check=check,
     )
-    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
+    subjects = subjects_of(subject)
+    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed, subject=subjects)
     form = PoolForm(name, scale, score=named)
     request = SessionRequest(claim, table=table)
     return _judged(form, rows, request, ask, RunFiles(file, key, concurrency, keep, fresh))

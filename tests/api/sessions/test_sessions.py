@@ -12,6 +12,7 @@ from celeus.seeds import SEED_BYTES
 from tests.factories import drawn, judged, known_pool, labelled, opened
 
 NOBODY = "0" * 32
+MODEL = {"name": "model.safetensors", "algorithm": "sha256", "digest": "ab" * 32}
 MARGIN = {"target": "population", "population_bound": "margin", "margin": 0.01}
 
 
@@ -78,6 +79,9 @@ async def test_two_sessions_have_two_seeds(
         ({"pool_id": f"pool_{NOBODY}"}, 404, "pool_not_found", "pool_id"),
         ({"pool_id": "nonsense"}, 404, "pool_not_found", "pool_id"),
         ({"seed": "mine"}, 422, "invalid_value", "seed"),
+        ({"subject": [{"name": "m", "digest": "ab"}]}, 422, "invalid_value", "subject"),
+        ({"subject": [MODEL, MODEL]}, 422, "invalid_value", "subject"),
+        ({"subject": [MODEL | {"name": "a\nb"}]}, 422, "invalid_value", "subject"),
         ({"raters": "random"}, 422, "invalid_value", "raters"),
     ],
 )
@@ -299,6 +303,25 @@ async def test_neither_plan_nor_certificate_knows_the_name(client: AsyncClient) 
     certificate = await client.get(f"/v1/sessions/{session}/certificate")
     assert certificate.status_code == 200
     assert "unlikely" not in certificate.text
+
+
+async def test_what_is_evaluated_is_fixed_and_shown(client: AsyncClient) -> None:
+    pool = await known_pool(client, 30)
+    named = {name: MODEL[name] for name in ("name", "digest")}
+    session = await opened(client, pool, subject=[named])
+    other = {"subject": [MODEL | {"digest": "cd" * 32}]}
+    refused = await client.patch(f"/v1/sessions/{session}", json=other)
+    assert (refused.status_code, refused.json()["field"]) == (422, "subject")
+    await labelled(client, session, pool, 2)
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    certificate = await client.get(f"/v1/sessions/{session}/certificate")
+    assert (
+        certificate.json()["claim"]["subject"] == certificate.json()["plan"]["subject"] == [MODEL]
+    )
+    report = await client.get(f"/v1/sessions/{session}/report")
+    assert f"<bdi>model.safetensors</bdi> sha256 <code>{MODEL['digest']}</code>" in report.text
+    unnamed = await opened(client, pool)
+    assert "not named by digest" in (await client.get(f"/v1/sessions/{unnamed}/report")).text
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x00b", "\u202eb", "a\u2066", 7, ["x"]])

@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.attestation import (
     FalseAttestation,
-    Subject,
     attested,
     is_envelope,
     read_attestation,
 )
 from celeus.core.certificate.ed25519 import public_of, sign
+from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
 from tests.core.certifying import KEY, OTHER_KEY, opened, zero_one_world
 

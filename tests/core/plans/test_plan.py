@@ -22,6 +22,7 @@ from celeus.core.plans.plan import (
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.subject import Subject
 from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
@@ -105,6 +106,7 @@ OTHER: dict[str, Any] = {
     "panel": ("ann", "ben"),
     "repeats": True,
     "success": Success("all", 4),
+    "subject": (Subject("model", "sha256", "ab" * 32),),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

@@ -20,6 +20,7 @@ from celeus.core.plans.panel_plan import MOST_RATERS
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import TableRequest
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.subject import DIGITS, LONGEST_NAME, MOST_SUBJECTS, Subject
 from celeus.core.plans.table_plan import MOST_CLAIMS
 from celeus.core.pools.table_pool import MOST_METRICS
 
@@ -53,6 +54,8 @@ Markdown = Annotated[
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 CHECK: JsonDict = {"column": "judge", "positive": "pass", "measures": ["tpr", "tnr"]}
 MEASURE_NAMES = tuple(MEASURES)
+SUBJECT: JsonDict = {"name": "model.safetensors", "algorithm": "sha256", "digest": "ab" * 32}
+ALGORITHMS = tuple(DIGITS)
 OPENING: JsonDict = {
     "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
     "target": "pool",
@@ -84,6 +87,30 @@ class Parameters(BaseModel):
         description="`evalue` only. False, its authors' form, ignores that items are drawn without"
         " replacement and guarantees nothing: it is refused here and exists in simulation only.",
     )
+
+
+class SubjectIn(BaseModel):
+    """What is evaluated: a model, a data set, an image or a commit, by its digest."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [SUBJECT]})
+
+    name: str = Field(
+        min_length=1,
+        max_length=LONGEST_NAME,
+        pattern=NAME,
+        description="What it is called; printable characters.",
+    )
+    algorithm: Literal[ALGORITHMS] = Field(  # type: ignore[valid-type]
+        "sha256", description="Of the digest, as in-toto calls it."
+    )
+    digest: str = Field(
+        pattern="^[0-9a-f]+$", max_length=128, description="Of the algorithm, in hexadecimal."
+    )
+
+    @property
+    def named(self) -> Subject:
+        """The subject in the core's words."""
+        return Subject(self.name, self.algorithm, self.digest)
 
 
 class AskedQuestion(BaseModel):
@@ -194,6 +221,12 @@ class ClaimIn(BaseModel):
         max_length=MOST_RATERS,
         description="The names of all raters who may be asked, each that of a key or of a worker.",
     )
+    subject: list[SubjectIn] = Field(
+        [],
+        max_length=MOST_SUBJECTS,
+        description="What is evaluated, by digest: fixed at the opening, and said by report and"
+        " certificate.",
+    )
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
@@ -204,6 +237,7 @@ class ClaimIn(BaseModel):
                 "questions": tuple(asked.asked for asked in self.questions),
                 "decide": None if self.decide is None else self.decide.margin,
                 "panel": tuple(self.panel),
+                "subject": tuple(subject.named for subject in self.subject),
             }
         )
 
@@ -378,7 +412,7 @@ class SessionOpening(ClaimsIn):
     best: bool = Field(
         False,
         description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
-        " `fixed` and `parameters.beta`; nothing else is asked then.",
+        " `fixed`, `subject` and `parameters.beta`; nothing else is asked then.",
     )
 
 

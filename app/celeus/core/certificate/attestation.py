@@ -9,54 +9,25 @@ import binascii
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.plain import Mismatch, listed
+from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
 from celeus.strict_json import json_of
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:celeus:certificate:1"
-DIGITS: Final = {"sha256": 64, "sha512": 128, "sha1": 40, "gitCommit": 40}
-"""Hexadecimal digits of a digest, by its algorithm as in-toto calls it."""
-_HEX = re.compile("[0-9a-f]+")
 _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
 
 
 class FalseAttestation(ValueError):
     """The envelope was not signed by the certificate's key, or is about something else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The thing evaluated: a model, a data set, an image or a commit, by its digest."""
-
-    name: str
-    algorithm: str
-    digest: str
-
-    def __post_init__(self) -> None:
-        right = len(self.digest) == DIGITS.get(self.algorithm) and _HEX.fullmatch(self.digest)
-        if not (self.name and right):
-            rule = "NAME@ALGORITHM:DIGEST, in hexadecimal digits: " + ", ".join(
-                f"{name} has {digits}" for name, digits in DIGITS.items()
-            )
-            given = f"{self.name}@{self.algorithm}:{self.digest}"
-            raise InvalidValue(f"subject must be {rule}", field="subject", rule=rule, value=given)
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Read NAME@ALGORITHM:DIGEST."""
-        name, _, value = text.rpartition("@")
-        algorithm, _, digest = value.partition(":")
-        return cls(name, algorithm, digest)
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.algorithm}:{self.digest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +41,21 @@ class Attestation:
 def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519PrivateKey) -> bytes:
     """Return the envelope of a certificate and its subjects, signed by the certificate's key.
 
-    Raises InvalidValue for a file that is no certificate, and for the key of another one.
+    A certificate that names its subjects is about these; ``subjects`` may be left out then, or be
+    some of them. Raises InvalidValue for others, for a file that is no certificate, and for the key
+    of another one.
     """
     document = _object(certificate, "file", "a certificate")
     if canonical_json(document) != certificate or _public_key(document) is None:
         raise _refused("file", "a certificate as it was issued")
     if _public_key(document) != public_of(key).hex():
         raise _refused("key", "the key that signed the certificate")
+    if named := subjects_in(document):
+        if other := _other(subjects, named):
+            rule = "what the certificate names"
+            message = f"{other} is not what was evaluated: {_names(named)}"
+            raise InvalidValue(message, field="subject", rule=rule, value=str(other))
+        subjects = named
     if not subjects:
         raise _refused("subject", "one thing or more that was evaluated")
     statement = {
@@ -128,7 +107,35 @@ def read_attestation(envelope: bytes) -> Attestation:
     key, message = bytes.fromhex(public_key), signed_bytes(payload)
     if not any(value is not None and signed_by(message, value, key) for value in found):
         raise FalseAttestation("no signature of it is by the key that signed the certificate")
-    return Attestation(canonical_json(certificate), _subjects(statement.get("subject")))
+    subjects = _subjects(statement.get("subject"))
+    named = subjects_in(certificate)
+    if named and (other := _other(subjects, named)):
+        raise FalseAttestation(f"it says that it is about {other}, and {_names(named)}")
+    return Attestation(canonical_json(certificate), subjects)
+
+
+def subjects_in(certificate: object) -> tuple[Subject, ...]:
+    """Return the subjects that a certificate claims; none where it names none.
+
+    They are believed no more than the certificate is. Raises InvalidValue for what is no claim.
+    """
+    claim = certificate.get("claim") if isinstance(certificate, dict) else None
+    named = claim.get("subject", []) if isinstance(claim, dict) else []
+    try:
+        return tuple(Subject.from_dict(subject) for subject in listed(named, "claim.subject"))
+    except Mismatch as found:
+        raise _refused(found.where, str(found.found)) from found
+
+
+def _other(subjects: Sequence[Subject], named: Sequence[Subject]) -> Subject | None:
+    """The first subject that is none of those named, by its digest."""
+    digests = {(subject.algorithm, subject.digest) for subject in named}
+    others = (each for each in subjects if (each.algorithm, each.digest) not in digests)
+    return next(others, None)
+
+
+def _names(named: Sequence[Subject]) -> str:
+    return f"the certificate names {', '.join(map(str, named))}"
 
 
 def signed_bytes(payload: bytes) -> bytes:

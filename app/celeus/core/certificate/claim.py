@@ -34,16 +34,21 @@ def claim_of(session: AnySession) -> dict[str, Any]:
             members_of_kind = _best(question)
         case Table():
             members_of_kind = _table(session, question)
-    return {
-        "target": "pool",
-        "alpha": session.plan.alpha,
-        "budget": session.stopping.budget,
-        "changes": session.changes,
-        "labels": session.folded,
-        "rounds": session.counts,
-        "stop_reason": session.stop_reason,
-        "assumptions": assumptions_of(session),
-    } | members_of_kind
+    named = [subject.to_dict() for subject in session.plan.subject]
+    return (
+        {
+            "target": "pool",
+            "alpha": session.plan.alpha,
+            "budget": session.stopping.budget,
+            "changes": session.changes,
+            "labels": session.folded,
+            "rounds": session.counts,
+            "stop_reason": session.stop_reason,
+            "assumptions": assumptions_of(session),
+        }
+        | members_of_kind
+        | ({"subject": named} if named else {})
+    )
 
 
 def _mean(session: AnySession, question: Mean) -> dict[str, Any]:

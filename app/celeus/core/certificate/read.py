@@ -157,6 +157,7 @@ def _mean_plan_of(stated: Plan, header: PoolHeader) -> Plan:
         panel=stated.panel,
         repeats=stated.repeats,
         success=None if stated.success is None else str(stated.success),
+        subject=stated.subject,
     )
     policy = _policy_of(stated.policy)
     return make_plan(claim, facts, policy, stated.commitment, stated.strategy)

@@ -123,6 +123,7 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
         "stop_reason": reason,
         "stop_when_decided": session.stopping.stop_when_decided,
         "fixed": plan.fixed,
+        "subject": [subject.to_dict() for subject in plan.subject],
         "changes": session.changes,
         "rounds": session.counts,
         "planned_labels": None if header.planned_labels is None else dict(header.planned_labels),

@@ -11,6 +11,7 @@ from celeus.core.plans.claim import Claim
 from celeus.core.plans.plan import METHOD_VERSION, check_alpha, check_budget
 from celeus.core.plans.policies import LEAST_BETA
 from celeus.core.plans.stopping import StoppingRule
+from celeus.core.plans.subject import Subject, check_subject
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.answers import all_same
 from celeus.core.pools.systems import check_count
@@ -40,9 +41,10 @@ class BestPlan(Plain):
     beta: float = BETA
     method_version: str = METHOD_VERSION
     fixed: bool = False
+    subject: tuple[Subject, ...] = ()
     best: Annotated[bool, partial(only, due=True)] = True
 
-    optional: ClassVar = ("fixed",)
+    optional: ClassVar = ("fixed", "subject")
     kind: ClassVar = "best"
     repeats: ClassVar = False
     has_precision: ClassVar = False
@@ -53,6 +55,7 @@ class BestPlan(Plain):
         rule = "a name of its own for every system"
         require("systems", rule, list(self.systems), holds=distinct == len(self.systems))
         check_alpha(self.alpha)
+        check_subject(self.subject)
         rule = f"from 0 to {self.items - 1}"
         require("known", rule, self.known, holds=0 <= self.known < self.items)
         check_budget(self.budget, self.items - self.known)
@@ -105,8 +108,8 @@ def require_difference(items: int, known: int, field: str) -> None:
 def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = None) -> BestPlan:
     """Return the plan of a session that seeks the best of the systems of ``pool``.
 
-    It uses alpha, budget and fixed of the claim. Raises InvalidValue for any other field that is
-    set, and for a pool without several systems.
+    It uses alpha, budget, fixed and subject of the claim. Raises InvalidValue for any other field
+    that is set, and for a pool without several systems.
     """
     lineup = pool.lineup
     if lineup is None:
@@ -118,7 +121,7 @@ def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = No
         )
     for asked in fields(Claim):
         if (
-            asked.name not in {"alpha", "budget", "fixed"}
+            asked.name not in {"alpha", "budget", "fixed", "subject"}
             and getattr(claim, asked.name) != asked.default
         ):
             raise InvalidValue(
@@ -141,4 +144,5 @@ def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = No
         commitment=commitment,
         beta=BETA if beta is None else beta,
         fixed=claim.fixed,
+        subject=claim.subject,
     )

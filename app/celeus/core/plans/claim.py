@@ -9,6 +9,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.population_bounds import BoundKind, PopulationBound
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.subject import Subject
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import LARGEST_RATIO, Weights
@@ -39,7 +40,8 @@ class Claim:
     the rule that combines the judgements of a ``panel``, whose members are given by name.
     ``decide`` asks for a verdict on a difference, with this margin of equivalence; 0 for none.
     ``repeats`` says that every round may run any item again, ``success`` which runs of a draw
-    have to succeed, as "all of 4"; None: a draw is one run.
+    have to succeed, as "all of 4"; None: a draw is one run. ``subject`` is what is evaluated, by
+    digest; empty: the session names nothing.
     """
 
     target: Target = "pool"
@@ -60,6 +62,7 @@ class Claim:
     panel: tuple[str, ...] = ()
     repeats: bool = False
     success: str | None = None
+    subject: tuple[Subject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from celeus.core.plans.panel_plan import Protocol, RaterSource, panel_of, rater_
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.plans.subject import Subject, check_subject
 from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
@@ -108,6 +109,7 @@ class Plan(Plain):
     panel: tuple[str, ...] = ()
     repeats: bool = False
     success: Success | None = None
+    subject: tuple[Subject, ...] = ()
 
     optional: ClassVar = (
         "questions",
@@ -126,6 +128,7 @@ class Plan(Plain):
         "panel",
         "repeats",
         "success",
+        "subject",
     )
     kind: ClassVar = "mean"
     has_precision: ClassVar = True
@@ -235,6 +238,7 @@ def make_plan(
     check_weights(claim, pool, policy)
     check_known(claim, pool, policy)
     check_based_on(claim, pool)
+    check_subject(claim.subject)
     bound = bound_of(claim, pool, policy)
     drawable = pool.items
     if pool.known is not None and not claim.audit:
@@ -274,6 +278,7 @@ def make_plan(
         panel=panel,
         repeats=claim.repeats,
         success=None if claim.success is None else Success.of(claim.success),
+        subject=claim.subject,
     )
     check_precision(plan, claim.precision)
     return plan

@@ -114,7 +114,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     asked: dict[str, Any] = {
         setting.name: getattr(claim, setting.name)
         for setting in fields(Claim)
-        if setting.name not in {"alpha", "budget", "fixed", "precision", "questions"}
+        if setting.name not in {"alpha", "budget", "fixed", "precision", "questions", "subject"}
         and getattr(claim, setting.name) != setting.default
     }
     asked |= {"policy": request.policy, "strategy": request.strategy, **request.parameters}
@@ -155,6 +155,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
         beta=BETA if beta is None else beta,
         fixed=claim.fixed,
         check=check,
+        subject=claim.subject,
     )
     return plan_table(settings, rows, pool.digest, commitment)
 

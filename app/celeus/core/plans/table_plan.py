@@ -23,6 +23,7 @@ from celeus.core.plans.judge_check import JudgeCheck, informed, loss_of
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
 from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.plans.subject import Subject, check_subject
 from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.table_pool import LEAST_GROUP, Mask, Table
@@ -109,6 +110,7 @@ class TableSettings:
     beta: float = BETA
     fixed: bool = False
     check: JudgeCheck | None = None
+    subject: tuple[Subject, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,15 +138,17 @@ class TablePlan(Plain):
     method_version: str = METHOD_VERSION
     fixed: bool = False
     check: JudgeCheck | None = None
+    subject: tuple[Subject, ...] = ()
     table: Annotated[bool, partial(only, due=True)] = True
 
-    optional: ClassVar = ("reserve", "fixed", "check")
+    optional: ClassVar = ("reserve", "fixed", "check", "subject")
     kind: ClassVar = "table"
     repeats: ClassVar = False
     has_precision: ClassVar = False
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
+        check_subject(self.subject)
         rule = "each, together, selected or closed"
         require("account", rule, self.account, holds=self.account in get_args(Account))
         rule = "merge or whole"
@@ -341,6 +345,7 @@ def plan_table(
         reserve=settings.reserve,
         fixed=settings.fixed,
         check=check,
+        subject=settings.subject,
     )
     for claim in plan.claims:
         plan.of(claim)

@@ -59,6 +59,10 @@ def plan_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
     shares = plan.get("policy", plan)
     return [
         *lines,
+        *(
+            Line("Evaluates", f"{each['name']} {each['algorithm']}:{each['digest']}", code=True)
+            for each in plan.get("subject", ())
+        ),
         Line("Pool", opening.pool),
         Line("Items", count(plan["items"])),
         Line("Confidence", confidence),
