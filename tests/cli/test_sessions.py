@@ -110,17 +110,13 @@ def test_a_file_whose_session_or_plan_is_refused_leaves_no_pool(
 
 @pytest.mark.parametrize("command", ["open", "plan"])
 def test_a_key_that_cannot_delete_is_told_what_was_refused_and_keeps_the_pool(
-    service: Service,
-    database_url: str,
-    run: Run,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
+    service: Service, database_url: str, run: Run, tmp_path: Path, command: str
 ) -> None:
-    monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "read", "manage", "label"))
+    key = tmp_path / "key"
+    key.write_text(key_in(database_url, "read", "manage", "label"))
     file = tmp_path / f"kept-{command}.csv"
     file.write_text("id,surrogate\n" + "".join(f"q{at},0.5\n" for at in range(30)))
-    refused = run(command, file, "--precision", "7")
+    refused = run(command, file, "--precision", "7", "--api-key-file", key)
     assert refused.status == 1
     assert "did you mean 7 % (0.07)?" in refused.err.splitlines()[-1]
     assert " stays: " in refused.err
