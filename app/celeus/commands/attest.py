@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import check_file, content_of, open_ending
+from celeus.commands.options import check_file, content_of, open_file_or_pipe
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def attest(
 
     check_file(out)
     subjects = [_subject(text) for text in subject]
-    with open_ending(certificate) as file:
+    with open_file_or_pipe(certificate) as file:
         content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
     envelope = attested(content, subjects, read_key(key))
     if out is None:
@@ -67,5 +67,5 @@ def _subject(text: str) -> "Subject":
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
-    with open_ending(path, "subject") as file:
+    with open_file_or_pipe(path, "subject") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import content_of, open_ending
+from celeus.commands.options import content_of, open_file_or_pipe
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -356,7 +356,7 @@ def _files(
 ) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
     """Open the files, attestations and bundles as what is in them; also what they are about."""
     files: dict[str, IO[bytes]] = {
-        name: stack.enter_context(open_ending(path))
+        name: stack.enter_context(open_file_or_pipe(path))
         for name, path in paths.items()
         if path is not None
     }
