@@ -75,8 +75,8 @@ def verify(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
-    2 when it cannot be checked: it is another file, its pool is missing, a bound was reached.
-    The last line says which.
+    2 when it cannot be checked: it is another file, a bound was reached, or it is of a table, the
+    best of several, weights or bounds of losses and needs its pool. The last line says which.
 
     --pool also checks draws, probabilities and surrogates against the pool and the seed.
     --items also checks that these items, with these ids and payloads, are what was judged.
