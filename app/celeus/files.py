@@ -18,8 +18,8 @@ def open_file(path: Path, field: str = "file") -> BufferedReader:
         raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
 
 
-def open_ending(path: Path, field: str = "file") -> BufferedReader:
-    """Open a file that ends; refuses a device, and what cannot be read."""
+def open_file_or_pipe(path: Path, field: str = "file") -> BufferedReader:
+    """Open a file or a pipe to be read; refuses a device, and what cannot be read."""
     file = open_file(path, field)
     if stat.S_ISCHR(os.fstat(file.fileno()).st_mode):
         file.close()

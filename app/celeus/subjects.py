@@ -7,7 +7,7 @@ from pathlib import Path
 
 from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
-from celeus.files import open_ending
+from celeus.files import open_file_or_pipe
 
 Named = str | os.PathLike[str]
 """A file, or NAME@ALGORITHM:DIGEST."""
@@ -34,5 +34,5 @@ def subject_of(named: Named) -> Subject:
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
-    with open_ending(path, "subject") as file:
+    with open_file_or_pipe(path, "subject") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,7 +8,7 @@ import pytest
 import celeus
 from celeus import Client
 from tests.cli.calling import Run
-from tests.keys import ADMIN
+from tests.keys import ADMIN, key_in
 from tests.servers import Service
 
 ANSWERS = "question,answer,rating\n" + "".join(
@@ -122,3 +122,19 @@ def test_a_run_in_process_is_pushed_and_printed_as_json(
     pushed = json.loads(answer.out)
     assert pushed["state"] == "closed"
     assert run("push", file).out.splitlines()[-1] == f"{service.url}/sessions/{pushed['id']}"
+
+
+@pytest.mark.parametrize("command", ["open", "plan"])
+def test_a_key_that_cannot_delete_is_told_what_was_refused_and_keeps_the_pool(
+    service: Service, database_url: str, run: Run, tmp_path: Path, command: str
+) -> None:
+    key = tmp_path / "key"
+    key.write_text(key_in(database_url, "read", "manage", "label"))
+    file = tmp_path / f"kept-{command}.csv"
+    file.write_text("id,surrogate\n" + "".join(f"q{at},0.5\n" for at in range(30)))
+    refused = run(command, file, "--precision", "7", "--api-key-file", key)
+    assert refused.status == 1
+    assert "did you mean 7 % (0.07)?" in refused.err.splitlines()[-1]
+    assert " stays: " in refused.err
+    with Client(service.url, ADMIN) as client:
+        assert file.stem in {pool.name for pool in client.pools()}

@@ -88,3 +88,7 @@ def test_beta_quantiles_of_losses_between_the_ends() -> None:
         for p in np.linspace(0.0, 1.0, 41).tolist():
             found, expected = beta_quantile(*shape, p), special.betaincinv(*shape, p)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_beta_quantiles_of_whole_numbers() -> None:
+    assert beta_quantile(2, 1, 0.25) == pytest.approx(0.5)

@@ -321,3 +321,12 @@ def test_a_run_before_those_that_were_made_settles_nothing() -> None:
     for wrong in (0, 4, True, 2.0):
         with pytest.raises(InvalidValue, match="runs must be from 1 to 3"):
             run.next("ada", 0, {1: wrong})  # type: ignore[dict-item]
+
+
+def test_runs_of_the_same_tasks_are_no_sample_of_a_population() -> None:
+    rows = [{"id": f"t{task}", "input": "?", "run": run} for task in range(9) for run in range(2)]
+    mapping = {"id": "id", "input": "question"}
+    asked: dict[str, Any] = {"target": "population", "budget": 9}
+    with pytest.raises(Refusal, match="runs of the same tasks are no sample"):
+        celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="runs"), None, **asked)
+    celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="items"), None, **asked)

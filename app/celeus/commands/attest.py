@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from celeus.commands.options import SubjectOption, check_file
-from celeus.files import content_of, open_ending
+from celeus.files import content_of, open_file_or_pipe
 
 
 def attest(
@@ -34,7 +34,7 @@ def attest(
 
     check_file(out)
     subjects = subjects_of(subject)
-    with open_ending(certificate) as file:
+    with open_file_or_pipe(certificate) as file:
         content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
     envelope = attested(content, subjects, read_key(key))
     if out is None:

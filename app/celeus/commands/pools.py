@@ -4,7 +4,7 @@ import re
 import shlex
 from collections import abc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,8 +76,8 @@ def pool_of(
 ) -> Iterator["Pool"]:
     """Yield the pool of this id, or a new sealed one of this file, which is printed.
 
-    The new one is deleted if what it was made for is refused. Raises InvalidValue for what is
-    neither, NeedsAnswer for what the file leaves open.
+    If what the new one was made for is refused, it is deleted where the key may do so. Raises
+    InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
     members = _members(mapping, given)
     if _POOL.fullmatch(pool):
@@ -129,13 +129,22 @@ def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
 
 
 def _delete(client: "Client", pool: "Pool") -> None:
-    """Delete a pool on which nothing was opened."""
+    """Delete a pool on which nothing was opened; where that is refused, say that it stays."""
     from celeus.client.calls import POOLS
     from celeus.client.exchange import post
 
-    client.run(post(f"{POOLS}/{pool.id}", {"archived": True}, "PATCH"))
-    client.delete_pool(pool)
-    typer.echo(f"celeus: {pool.id} is deleted again", err=True)
+    def archive(archived: bool) -> None:  # noqa: FBT001 -- the member of the request
+        client.run(post(f"{POOLS}/{pool.id}", {"archived": archived}, "PATCH"))
+
+    try:
+        archive(True)
+        client.delete_pool(pool)
+    except Refusal as refusal:
+        with suppress(Refusal):
+            archive(False)
+        typer.echo(one_line(f"celeus: {pool.id} stays: {refusal}"), err=True)
+    else:
+        typer.echo(f"celeus: {pool.id} is deleted again", err=True)
 
 
 def _typed(question: abc.Mapping[str, Any], value: str) -> str:

@@ -14,7 +14,7 @@ import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
 from celeus.errors import InvalidValue
-from celeus.files import content_of, open_ending
+from celeus.files import content_of, open_file_or_pipe
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def verify(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Check a certificate without its service: exit status 0 when it holds, 1 when it does not.
 
-    2 when it cannot be checked: it is another file, its pool is missing, a bound was reached.
-    The last line says which.
+    2 when it cannot be checked: it is another file, a bound was reached, or it is of a table, the
+    best of several, weights or bounds of losses and needs its pool. The last line says which.
 
     --pool also checks draws, probabilities and surrogates against the pool and the seed.
     --items also checks that these items, with these ids and payloads, are what was judged.
@@ -387,7 +387,7 @@ def _files(
 ) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
     """Open the files, attestations and bundles as what is in them; also what they are about."""
     files: dict[str, IO[bytes]] = {
-        name: stack.enter_context(open_ending(path))
+        name: stack.enter_context(open_file_or_pipe(path))
         for name, path in paths.items()
         if path is not None
     }

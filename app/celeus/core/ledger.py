@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plain import Mismatch, Plain, Probability, equal
+from celeus.core.plain import SLACK, Mismatch, Plain, Probability, equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,6 @@ ADDED = tuple(member.name for member in fields(Addition))
 """The members of an added claim in the ledger."""
 
 Event = Draw | Observation | JointObservation | Unjudgeable | Rating | Amendment | Change | Addition
-
-
-SLACK = 1e-9
-"""Share by which a recorded probability may be off."""
 
 
 def compare_draws(where: str, claimed: Draw, due: Draw) -> None:

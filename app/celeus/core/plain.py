@@ -33,6 +33,8 @@ from celeus.shorten import shortened
 Object = dict[str, Any]
 
 MOST_WHOLE = 2**31 - 1
+SLACK = 1e-9
+"""Relative difference allowed to computed numbers: logarithms differ between processors."""
 HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")

@@ -89,6 +89,7 @@ def beta_quantile(a: float, b: float, p: float) -> float:
     """Return x with I_x(a, b) = ``p``, for ``a`` or ``b`` of at least 1."""
     if not 0.0 < p < 1.0:
         return p
+    a, b = float(a), float(b)
     log_odds, constant = _beginning(a, b, p), float(_log_constant(a, b))
     for _ in range(MOST_STEPS):
         if abs(log_odds) > LARGEST_LOG_ODDS:

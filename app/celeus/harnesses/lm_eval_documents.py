@@ -155,7 +155,8 @@ class Documents:
         ]
         if any("seed" in given for given in asked):
             raise refused(f"{_NOT_FRESH}: leave the seed out of --gen_kwargs", "gen_kwargs")
-        if not any(given.get("do_sample") or given.get("temperature") for given in asked):
+        # An endpoint is not sent do_sample, and a local model takes no sample where it is false
+        if not any(given.get("temperature") and given.get("do_sample", True) for given in asked):
             how = "say --gen_kwargs temperature=0.7,do_sample=true, or leave out --target"
             what = f"{', '.join(self.settings.tasks)} is answered without chance"
             raise refused(f"{what}, so that every run would be the same: {how}", "target")

@@ -42,6 +42,10 @@ Row = Mapping[str, Any]
 Ends = tuple[float, float]
 
 
+class RunItems(list[dict[str, Any]]):
+    """Items that are several runs of every task, read with ``repeats`` `runs`."""
+
+
 def read_items(  # noqa: PLR0913 -- the answers, each by its name
     source: object,
     *,
@@ -79,7 +83,8 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     answers = {"answer": answer, "better": better, "scale": scale, "missing": missing}
     answers |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
     _check_answers(answers, mapping)
-    return _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
+    items = _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
+    return RunItems(items) if repeats == "runs" else items
 
 
 def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:

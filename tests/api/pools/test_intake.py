@@ -161,3 +161,20 @@ async def test_who_won_is_known_where_that_is_all_that_is_judged(
         assert answer.json()["pool"]["known"]["reasons"] == {"labelled before": 4}
     else:
         assert answer.json()["field"] == "mapping.winner"
+
+
+async def test_runs_of_the_same_tasks_are_no_sample_of_a_population(
+    client: httpx.AsyncClient,
+) -> None:
+    rows = [{"id": f"t{at // 2}", "input": f"{at // 2}?", "run": at % 2} for at in range(8)]
+    mapping = json.dumps({"id": "id", "input": "question"})
+    for repeats, status in (("runs", 422), ("items", 201)):
+        made = await sent(client, jsonl(rows), mapping=mapping, repeats=repeats)
+        pool = made.json()["pool"]["id"]
+        asked = {"target": "population", "budget": 4}
+        opened = await client.post("/v1/sessions", json={"pool_id": pool, **asked})
+        assert opened.status_code == status, opened.text
+        if status == 422:
+            assert "runs of the same tasks are no sample" in opened.json()["detail"]
+            planned = await client.post(f"/v1/pools/{pool}/planning", json=asked)
+            assert (planned.status_code, planned.json()["field"]) == (422, "target")

@@ -542,6 +542,12 @@ def test_documents_are_run_again_until_the_score_over_all_runs_is_known(
         (f"{BY_CHANCE},seed=7", SAMPLED, "leave the seed out of --model_args"),
         (BY_CHANCE, ("--gen_kwargs", "temperature=1,seed=7"), "leave the seed out of --gen_kwargs"),
         (BY_CHANCE, (), "toy_gen is answered without chance, so that every run would be the same"),
+        (BY_CHANCE, ("--gen_kwargs", "do_sample=true"), "toy_gen is answered without chance"),
+        (
+            BY_CHANCE,
+            ("--gen_kwargs", "temperature=1,do_sample=false"),
+            "toy_gen is answered without chance",
+        ),
         (BY_CHANCE, (*SAMPLED, "--compare", WHOLE), "target must be left out beside --compare"),
     ],
 )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.interval import Interval
-from celeus.core.ledger import SLACK
-from celeus.core.plain import Mismatch, Object, Plain, equal, same
+from celeus.core.plain import SLACK, Mismatch, Object, Plain, equal, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.loss_bounds import Basis, foreign

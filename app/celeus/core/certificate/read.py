@@ -17,6 +17,7 @@ from celeus.core.certificate.parsing import numbers
 from celeus.core.certificate.recording import FoldRecord
 from celeus.core.plain import (
     DIGEST,
+    SLACK,
     Mismatch,
     Object,
     equal,
@@ -40,7 +41,6 @@ from celeus.core.session.question import AnyPlan
 
 Floats = NDArray[np.float64]
 
-SLACK = 1e-9
 ROUNDING = 1e-13
 
 

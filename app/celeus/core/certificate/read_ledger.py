@@ -27,6 +27,7 @@ from celeus.core.ledger import (
 )
 from celeus.core.plain import (
     HEX,
+    SLACK,
     Mismatch,
     Object,
     equal,
@@ -56,7 +57,6 @@ from celeus.errors import Refusal
 STATES = ("active", "paused", "closed")
 MOST_RECORDED = MOST_STRATA + 1
 """Strata of a draw: an audit has one more."""
-SLACK = 1e-9
 NESTED = "questions"
 """The only member of a detail that is neither a text nor a number, in a claim that is added."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.ledger import Amendment, Draw, Event, JointObservation, Observation
-from celeus.core.plain import Mismatch, refusals, same
+from celeus.core.plain import SLACK, Mismatch, refusals, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -28,7 +28,6 @@ from celeus.errors import Refusal
 
 MOST_ITEMS_UNSEEN = 2_000_000
 """Largest pool that is set up from the number of its items alone."""
-SLACK = 1e-9
 
 
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:

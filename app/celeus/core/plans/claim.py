@@ -101,6 +101,12 @@ def check_based_on(claim: Claim, pool: PoolFacts) -> None:
     require("target", rule, claim.target, holds=unseen or claim.target == "pool")
 
 
+def check_sample(target: Target, *, runs: bool) -> None:
+    """Refuse a population where items are ``runs`` of the same tasks: no independent sample."""
+    rule = "pool or runs: items that are runs of the same tasks are no sample of a population"
+    require("target", rule, target, holds=target != "population" or not runs)
+
+
 def check_runs(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
     """Refuse what is known of one run for a claim about all runs: another one may end otherwise."""
     if claim.target != "runs":

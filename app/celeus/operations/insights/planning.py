@@ -49,7 +49,7 @@ from celeus.operations.insights.planning_worker import Job, TableJob, scenarios
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.gathering import gather
 from celeus.operations.runtime.workers import Bounds
-from celeus.operations.sessions.sessions import sealed_pool
+from celeus.operations.sessions.sessions import pool_for
 from celeus.units import check_asked_alpha
 
 EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
@@ -174,7 +174,7 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
     check_asked_alpha(request.claim.alpha)
     async with context.process(PlanningBusy):
         if not isinstance(pool, Pool):
-            pool = await sealed_pool(context, pool)
+            pool = await pool_for(context, pool, request.claim)
         if pool.lineup is not None:
             raise InvalidValue(
                 "How many labels the best of several systems takes is not planned here.",

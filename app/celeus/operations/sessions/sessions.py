@@ -18,7 +18,14 @@ from uuid_utils.compat import uuid7
 from celeus import seeds
 from celeus.core.certificate.chain import chain_start
 from celeus.core.ledger import Change
-from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
+from celeus.core.plans.claim import check_sample
+from celeus.core.plans.plan import (
+    Claim,
+    Plan,
+    check_budget,
+    check_precision,
+    check_stop_when_decided,
+)
 from celeus.core.plans.plan_request import ENDLESS, SessionRequest, is_endless, plan_of, policy_of
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
@@ -97,7 +104,7 @@ async def open_session(
     _check_planned(opening.planned_labels)
     if not opening.request.best and opening.request.table is None:
         policy_of(opening.request)
-    pool = await sealed_pool(context, opening.pool_id)
+    pool = await pool_for(context, opening.pool_id, opening.request.claim)
     seed = seeds.new_seed()
     plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
     state = await asyncio.to_thread(begin_session, plan, pool, seed)
@@ -331,6 +338,17 @@ async def sealed_pool(context: Context, pool_id: UUID) -> Pool:
     return pool
 
 
+async def pool_for(context: Context, pool_id: UUID, claim: Claim) -> Pool:
+    """Return a sealed pool for this claim; refuses a population of which it is no sample."""
+    pool = await sealed_pool(context, pool_id)
+    if claim.target == "population":
+        async with context.transaction() as db:
+            params = {"pool_id": pool_id, "project_id": context.project_id}
+            runs = bool((await db.execute(_READ_AS_RUNS, params)).scalar())
+        check_sample(claim.target, runs=runs)
+    return pool
+
+
 async def _insert(
     db: AsyncConnection, record: SessionRecord, plan: AnyPlan, seed: bytes, document: dict[str, Any]
 ) -> None:
@@ -376,6 +394,12 @@ _INSERT = text(
         CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now, :owner,
         CAST(:tags AS jsonb), array_to_tsvector(CAST(:words AS text[])),
         :active_at)
+    """
+)
+_READ_AS_RUNS = text(
+    """
+    SELECT intake #>> '{answers,repeats}' = 'runs' FROM pools
+    WHERE pool_id = :pool_id AND project_id = :project_id
     """
 )
 _PLACE = text(
