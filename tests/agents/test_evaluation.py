@@ -59,3 +59,14 @@ def test_an_incumbent_that_is_not_there_is_refused(settings: Settings) -> None:
     missing = settings._replace(incumbent=Path("nowhere.txt"))
     with pytest.raises(celeus.Refusal, match="nowhere"), evaluating(missing):
         pass
+
+
+def test_a_program_that_ended_is_started_anew_for_the_next_proposal(settings: Settings) -> None:
+    crashing = "    if payload['candidate'] == 'crash': sys.exit(3)\n    wrong ="
+    program = Path(settings.program.split()[1])
+    program.write_text(PROGRAM.replace("    wrong =", crashing))
+    with evaluating(settings) as evaluation:
+        evaluation.propose("verbose, and long")
+        with pytest.raises(celeus.Refusal):
+            evaluation.propose("crash")
+        assert evaluation.propose("x").accepted

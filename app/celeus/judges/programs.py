@@ -101,18 +101,18 @@ class Program:
                 answer = ""
             if answer.endswith("\n"):
                 return answer
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_SECONDS)
-        self._close(process)
-        raise InvalidValue(
-            f"{self._name} ended with status {process.poll()} and without an answer: it has to"
-            " write one line for each line it reads, and go on until there are no more",
-            field="program",
-        )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_SECONDS)
+            self._close(process)
+            raise InvalidValue(
+                f"{self._name} ended with status {process.poll()} and without an answer: it has to"
+                " write one line for each line it reads, and go on until there are no more",
+                field="program",
+            )
 
     @contextmanager
     def _process(self) -> Iterator[subprocess.Popen[str]]:
-        """Lend a process of the command to one caller at a time."""
+        """Lend a process of the command to one caller at a time; after an error it is let go."""
         with self._lock:
             process = self._idle.pop() if self._idle else self._started()
         yield process
