@@ -96,6 +96,15 @@ def test_other_settings_are_no_way_to_a_new_account(field: str, settings: dict[s
         gate(**settings)
 
 
+def test_items_in_another_order_have_the_same_account(caplog: pytest.LogCaptureFixture) -> None:
+    with gate() as climb:
+        climb.propose(wrong_below(80))
+        before = climb.budget()
+    assert ["a new account of alpha begins in" in line for line in caplog.messages] == [True]
+    with celeus.Proposals(ITEMS[::-1], judge, incumbent=wrong_below(50), margin=0.1) as climb:
+        assert climb.budget() == before
+
+
 def test_a_proposal_that_was_not_brought_to_its_end_is_spent(folder: Path) -> None:
     def broken(*_: object) -> float:
         raise ConnectionError

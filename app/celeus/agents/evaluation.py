@@ -25,7 +25,8 @@ class Settings(NamedTuple):
     incumbent: Path
     margin: str
     alpha: str
-    budget: int | None
+    budget: int | None = None
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,5 +81,6 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
             margin=settings.margin,
             alpha=settings.alpha,
             budget=settings.budget,
+            file=settings.file,
         ) as gate:
             yield Evaluation(gate, settings.incumbent)

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 
 from celeus import seeds
-from celeus.client.fingerprint import fingerprint
+from celeus.client.fingerprint import LOG, fingerprint
 from celeus.client.label_loop import JudgedScore, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
@@ -272,7 +272,9 @@ class _Account:
         incumbent: object,
     ) -> Self:
         """Return the account in a file, or a new one; refuses another one's settings."""
-        digest = hashlib.sha256(canonical_json([[item.id, item.payload] for item in items]))
+        # In another order they are the same items, and no reason for a new alpha
+        rows = [[item.id, item.payload] for item in sorted(items, key=lambda item: item.id)]
+        digest = hashlib.sha256(canonical_json(rows))
         settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
         account = cls(AppendedFile(_path(path, digest.hexdigest())))
         try:
@@ -317,6 +319,7 @@ class _Account:
         if not whole:
             header = {**settings, "incumbent": str(fingerprint(incumbent))}
             self.file.append([canonical_json(header)])
+            LOG.warning("celeus: a new account of alpha begins in %s", self.file.path.resolve())
             return
         try:
             header, *records = map(json.loads, whole.splitlines())
