@@ -165,6 +165,19 @@ def test_functions_and_texts_are_candidates_and_the_incumbent_is_judged_once_an_
     assert climb.budget().judged <= 80
 
 
+def test_a_candidate_changed_in_place_is_another_one() -> None:
+    def length(item: Item, output: Any) -> float:  # noqa: ANN401 -- any candidate
+        return float(item.payload % 10 < output[0])
+
+    words = [6]
+    with celeus.Proposals(ITEMS, length, incumbent=words, margin=0.1) as climb:
+        words[0] = 2
+        assert climb.incumbent == [6]
+        assert climb.propose(words).accepted
+        words[0] = 9
+        assert climb.incumbent == [2]
+
+
 @pytest.mark.parametrize(
     ("candidate", "what"),
     [({"q0": "right"}, "no output for 'q1'"), (lambda _: None, "is it right or wrong")],

@@ -14,6 +14,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -143,7 +144,8 @@ class Proposals:
         self._losses: dict[str, float] = {}
         self._lock = threading.Lock()
         settings = {"alpha": self.alpha, "margin": self.margin, "loss": self._scale.to_dict()}
-        self._account = _Account.open(file, self._items, settings, incumbent)
+        given = self._incumbent.candidate
+        self._account = _Account.open(file, self._items, settings, given)
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +160,7 @@ class Proposals:
     @property
     def incumbent(self) -> object:
         """The candidate that was accepted last, or the first incumbent."""
-        return self._incumbent.candidate
+        return _copied(self._incumbent.candidate, "incumbent")
 
     def budget(self) -> Budget:
         """Return what is left of alpha, and what the proposals so far have cost."""
@@ -181,7 +183,7 @@ class Proposals:
             outputs = _Outputs(candidate, self._items, "candidate")
             same = np.array([self._same(outputs, item) for item in self._items])
             level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
-            number = self._account.begin(level, candidate)
+            number = self._account.begin(level, outputs.candidate)
             if same.all():
                 self._account.end(accepted=False, judged=0)
                 return Proposal(number, accepted=False, lower=0.0, upper=0.0, judged=0, level=0.0)
@@ -230,16 +232,14 @@ class _Outputs:
     """The outputs of a candidate: given by id, made by a function, or the same for every item."""
 
     def __init__(self, candidate: object, items: Sequence[Item], field: str) -> None:
-        self.candidate = candidate
-        self._by_id: dict[str, object] | None = None
-        if isinstance(candidate, Mapping):
-            missing = next((item.id for item in items if item.id not in candidate), None)
+        self.candidate = _copied(candidate, field)
+        self._by_id = self.candidate if isinstance(self.candidate, dict) else None
+        if self._by_id is not None:
+            missing = next((item.id for item in items if item.id not in self._by_id), None)
             if missing is not None:
                 rule = "outputs of all items by id, a function of an item, or a text"
                 message = f"the {field} has no output for {missing!r}: expected {rule}"
                 raise InvalidValue(message, field=field, rule=rule, value=missing)
-            # What the caller changes later is another candidate
-            self._by_id = {item.id: candidate[item.id] for item in items}
 
     def known(self, item: Item) -> object:
         """Return the output if nothing has to be run for it, else None."""
@@ -250,6 +250,18 @@ class _Outputs:
         if self._by_id is not None:
             return self._by_id[item.id]
         return self.candidate(item) if callable(self.candidate) else self.candidate
+
+
+def _copied(candidate: object, field: str) -> object:
+    """Return a copy of a candidate's values: what the caller changes later is another candidate."""
+    if callable(candidate):
+        return candidate
+    try:
+        return deepcopy(dict(candidate) if isinstance(candidate, Mapping) else candidate)
+    except TypeError as error:
+        rule = "a text, outputs by id, a function of an item, or another value that can be copied"
+        message = f"the {field} must be {rule}: {error}"
+        raise InvalidValue(message, field=field, rule=rule) from error
 
 
 class _Account:
