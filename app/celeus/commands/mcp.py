@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, Url, read_key
+from celeus.commands.options import HERE, NUMBER, Url, read_key
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -43,7 +43,13 @@ Incumbent = Annotated[
 def mcp(  # noqa: PLR0913 -- one parameter an option
     *,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a key, whose scopes say what an agent may do: `label` judges, `read`"
+            " looks, `manage` opens; default: the key in CELEUS_KEY."
+        ),
+    ] = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP at /mcp, not standard input.")
     ] = False,
