@@ -44,6 +44,39 @@ def test_an_accepted_text_replaces_the_incumbents_and_is_where_the_next_run_begi
         assert evaluation.budget() == before
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_the_next_run_begins_with_the_line_ends_of_an_accepted_text(
+    settings: Settings, line_end: str
+) -> None:
+    with evaluating(settings) as evaluation:
+        assert evaluation.propose(f"x{line_end}").accepted
+        before = evaluation.budget()
+    assert settings.incumbent.read_bytes() == f"x{line_end}".encode()
+    with evaluating(settings) as evaluation:
+        assert evaluation.budget() == before
+
+
+def test_a_text_that_no_file_can_hold_is_refused_and_spends_nothing(settings: Settings) -> None:
+    with evaluating(settings) as evaluation:
+        with pytest.raises(celeus.Refusal, match="a text that UTF-8 can write"):
+            evaluation.propose("\ud800")
+        assert evaluation.budget().proposals == 0
+
+
+def test_a_text_accepted_just_before_the_end_is_where_the_next_run_begins(
+    settings: Settings,
+) -> None:
+    with evaluating(settings) as evaluation:
+        assert evaluation.propose("x").accepted
+        before = evaluation.budget()
+    # As if killed before the incumbent was replaced
+    settings.incumbent.rename(settings.incumbent.with_name("best.txt.new"))
+    settings.incumbent.write_text("plain")
+    with evaluating(settings) as evaluation:
+        assert evaluation.budget() == before
+    assert settings.incumbent.read_text() == "x"
+
+
 def test_what_a_program_says_of_an_item_is_not_shown_to_whoever_proposes(
     settings: Settings,
 ) -> None:

@@ -1,9 +1,10 @@
 """The gate that `celeus mcp` offers to an agent: items and an evaluation that it never sees."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from celeus.judges.cases import Case
 from celeus.judges.programs import Program
 from celeus.judges.verdicts import Verdicts
 from celeus.runs.certify import FOLDER
+from celeus.runs.ledger_file import unwritten
 from celeus.runs.proposals import Budget, Item, Proposal, Proposals
 
 VERDICTS = FOLDER / "evaluations.jsonl"
@@ -35,14 +37,25 @@ class Evaluation:
 
     gate: Proposals
     incumbent: Path
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def propose(self, candidate: str) -> Proposal:
         """Test a candidate; one that is accepted replaces the text of the incumbent's file."""
-        proposal = self.gate.propose(candidate)
-        if proposal.accepted:
-            written = self.incumbent.with_name(f"{self.incumbent.name}.new")
-            written.write_text(candidate, "utf-8")
-            written.replace(self.incumbent)
+        try:
+            text = candidate.encode()
+        except UnicodeEncodeError as error:
+            rule = "a text that UTF-8 can write"
+            message = f"the candidate must be {rule}: {error.reason}"
+            raise InvalidValue(message, field="candidate", rule=rule) from None
+        written = _written(self.incumbent)
+        with self._lock:
+            # On the disk before the account says that it was accepted
+            _write(written, text)
+            proposal = self.gate.propose(candidate)
+            if proposal.accepted:
+                written.replace(self.incumbent)
+            else:
+                written.unlink()
         return proposal
 
     def budget(self) -> Budget:
@@ -57,11 +70,7 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
     The program is one of `celeus judge --program`: it is sent `{"id": …, "payload": {"item": …,
     "candidate": …}}`, and says `{"loss": 0}`.
     """
-    try:
-        incumbent = settings.incumbent.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"{settings.incumbent} cannot be read: {error}"
-        raise InvalidValue(message, field="incumbent", rule="a file with a text") from error
+    incumbent = _text_of(settings.incumbent)
     FOLDER.mkdir(exist_ok=True)
     with Verdicts(VERDICTS) as verdicts, Program(settings.program, verdicts) as program:
 
@@ -74,13 +83,49 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
                 raise InvalidValue(f"the program must give {rule}", field="program", rule=rule)
             return opinion.loss
 
-        with Proposals(
-            os.fspath(settings.items),
-            loss,
-            incumbent=incumbent,
-            margin=settings.margin,
-            alpha=settings.alpha,
-            budget=settings.budget,
-            file=settings.file,
-        ) as gate:
+        def gate_of(incumbent: str) -> Proposals:
+            return Proposals(
+                os.fspath(settings.items),
+                loss,
+                incumbent=incumbent,
+                margin=settings.margin,
+                alpha=settings.alpha,
+                budget=settings.budget,
+                file=settings.file,
+            )
+
+        try:
+            gate = gate_of(incumbent)
+        except InvalidValue as refusal:
+            written = _written(settings.incumbent)
+            if refusal.field != "incumbent" or not written.exists():
+                raise
+            # Killed between the account's answer and the file of the incumbent
+            gate = gate_of(_text_of(written))
+            written.replace(settings.incumbent)
+        with gate:
             yield Evaluation(gate, settings.incumbent)
+
+
+def _written(incumbent: Path) -> Path:
+    """Return the path of the candidate that is tested."""
+    return incumbent.with_name(f"{incumbent.name}.new")
+
+
+def _write(path: Path, text: bytes) -> None:
+    try:
+        with path.open("wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise unwritten(path, error) from error
+
+
+def _text_of(path: Path) -> str:
+    """Return a file's text with its line ends as they are."""
+    try:
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path} cannot be read: {error}"
+        raise InvalidValue(message, field="incumbent", rule="a file with a text") from error
