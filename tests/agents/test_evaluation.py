@@ -77,15 +77,31 @@ def test_a_text_accepted_just_before_the_end_is_where_the_next_run_begins(
     assert settings.incumbent.read_text() == "x"
 
 
-def test_what_a_program_says_of_an_item_is_not_shown_to_whoever_proposes(
-    settings: Settings,
+@pytest.mark.parametrize(
+    "answer", ['{"unjudgeable": str(payload)}', '{"loss": 3.0}', '{"loss": payload}', "payload"]
+)
+def test_what_is_said_of_an_item_is_for_the_log_and_not_for_whoever_proposes(
+    settings: Settings, answer: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     program = Path(settings.program.split()[1])
-    program.write_text(PROGRAM.replace('{"loss": wrong}', '{"unjudgeable": str(payload)}'))
+    changed = PROGRAM.replace('{"loss": wrong}', answer)
+    program.write_text(
+        changed.replace("    wrong", "    print(payload, file=sys.stderr)\n    wrong")
+    )
     with evaluating(settings) as evaluation, pytest.raises(celeus.Refusal) as refused:
         evaluation.propose("x")
-    assert "secret" not in refused.value.line
-    assert "item" not in refused.value.line.replace("every item", "")
+    assert "the candidate was not tested to the end" in refused.value.line
+    assert not [sign for sign in ("secret", "'item'", "3.0") if sign in refused.value.line]
+    assert capfd.readouterr().err == ""
+    log = Path(".celeus/evaluations.log").read_text()
+    assert "{'item': " in log
+    assert "Traceback" in log
+
+
+def test_a_folder_that_cannot_be_made_is_refused(settings: Settings) -> None:
+    Path(".celeus").write_text("a file")
+    with pytest.raises(celeus.Refusal, match=r"\.celeus cannot be written"), evaluating(settings):
+        pass
 
 
 def test_an_incumbent_that_is_not_there_is_refused(settings: Settings) -> None:

@@ -2,21 +2,24 @@
 
 import os
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from celeus.errors import InvalidValue
 from celeus.judges.cases import Case
 from celeus.judges.programs import Program
 from celeus.judges.verdicts import Verdicts
-from celeus.runs.certify import FOLDER
+from celeus.runs.certify import session_folder
 from celeus.runs.ledger_file import unwritten
 from celeus.runs.proposals import Budget, Item, Proposal, Proposals
 
-VERDICTS = FOLDER / "evaluations.jsonl"
+VERDICTS = "evaluations.jsonl"
+ERRORS = "evaluations.log"
+"""File with what the program wrote to its standard error, and why a test had no end."""
 
 
 class Settings(NamedTuple):
@@ -37,6 +40,7 @@ class Evaluation:
 
     gate: Proposals
     incumbent: Path
+    log: IO[bytes]
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def propose(self, candidate: str) -> Proposal:
@@ -51,12 +55,23 @@ class Evaluation:
         with self._lock:
             # On the disk before the account says that it was accepted
             _write(written, text)
-            proposal = self.gate.propose(candidate)
+            proposal = self._tested(candidate)
             if proposal.accepted:
                 written.replace(self.incumbent)
             else:
                 written.unlink()
         return proposal
+
+    def _tested(self, candidate: str) -> Proposal:
+        """Return the answer of the gate; what an error says of an item is for the log alone."""
+        try:
+            return self.gate.propose(candidate)
+        except Exception:
+            self.log.write(traceback.format_exc().encode(errors="backslashreplace"))
+            self.log.flush()
+            rule = "an evaluation that gives a loss for every item; its log is on the server"
+            message = f"the candidate was not tested to the end: expected {rule}"
+            raise InvalidValue(message, field="program", rule=rule) from None
 
     def budget(self) -> Budget:
         """Return what is left of alpha."""
@@ -71,15 +86,18 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
     "candidate": …}}`, and says `{"loss": 0}`.
     """
     incumbent = _text_of(settings.incumbent)
-    FOLDER.mkdir(exist_ok=True)
-    with Verdicts(VERDICTS) as verdicts, Program(settings.program, verdicts) as program:
+    folder = session_folder()
+    with (
+        (folder / ERRORS).open("ab") as log,
+        Verdicts(folder / VERDICTS) as verdicts,
+        Program(settings.program, verdicts, log) as program,
+    ):
 
         def loss(item: Item, candidate: object) -> float:
             payload = {"item": item.payload, "candidate": candidate}
             opinion = program(Case(item.id, payload))
             if opinion.loss is None:
                 rule = 'a loss for every item, as {"loss": 1}'
-                # What it says of an item is not for whoever proposes
                 raise InvalidValue(f"the program must give {rule}", field="program", rule=rule)
             return opinion.loss
 
@@ -104,7 +122,7 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
             gate = gate_of(_text_of(written))
             written.replace(settings.incumbent)
         with gate:
-            yield Evaluation(gate, settings.incumbent)
+            yield Evaluation(gate, settings.incumbent, log)
 
 
 def _written(incumbent: Path) -> Path:

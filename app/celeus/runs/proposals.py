@@ -31,9 +31,9 @@ from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
 from celeus.errors import InvalidValue, LedgerBroken
-from celeus.runs.certify import FOLDER, Amount, score_of
+from celeus.runs.certify import Amount, score_of, session_folder
 from celeus.runs.items import Row, bounded, item_rows, scale_of
-from celeus.runs.ledger_file import AppendedFile, unwritten
+from celeus.runs.ledger_file import AppendedFile
 from celeus.shorten import shortened
 from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
@@ -374,11 +374,7 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
 def _path(path: str | os.PathLike[str] | None, digest: str) -> Path:
     if path is not None:
         return Path(path)
-    try:
-        FOLDER.mkdir(exist_ok=True)
-    except OSError as error:
-        raise unwritten(FOLDER, error) from error
-    return FOLDER / f"{digest[:16]}.proposals.jsonl"
+    return session_folder() / f"{digest[:16]}.proposals.jsonl"
 
 
 def _foreign(path: Path) -> LedgerBroken:
