@@ -66,7 +66,7 @@ class Evaluation:
         """Return the answer of the gate; what an error says of an item is for the log alone."""
         try:
             return self.gate.propose(candidate)
-        except Exception:
+        except Exception:  # noqa: BLE001 -- whatever it is, it may name an item
             self.log.write(traceback.format_exc().encode(errors="backslashreplace"))
             self.log.flush()
             rule = "an evaluation that gives a loss for every item; its log is on the server"
@@ -76,6 +76,21 @@ class Evaluation:
     def budget(self) -> Budget:
         """Return what is left of alpha."""
         return self.gate.budget()
+
+
+class _ProgramLoss:
+    """The judge of a gate: what a program says of an item and a candidate."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.fingerprint = program.fingerprint
+
+    def __call__(self, item: Item, candidate: object) -> float:
+        loss = self._program(Case(item.id, {"item": item.payload, "candidate": candidate})).loss
+        if loss is None:
+            rule = 'a loss for every item, as {"loss": 1}'
+            raise InvalidValue(f"the program must give {rule}", field="program", rule=rule)
+        return loss
 
 
 @contextmanager
@@ -93,18 +108,10 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
         Program(settings.program, verdicts, log) as program,
     ):
 
-        def loss(item: Item, candidate: object) -> float:
-            payload = {"item": item.payload, "candidate": candidate}
-            opinion = program(Case(item.id, payload))
-            if opinion.loss is None:
-                rule = 'a loss for every item, as {"loss": 1}'
-                raise InvalidValue(f"the program must give {rule}", field="program", rule=rule)
-            return opinion.loss
-
         def gate_of(incumbent: str) -> Proposals:
             return Proposals(
                 os.fspath(settings.items),
-                loss,
+                _ProgramLoss(program),
                 incumbent=incumbent,
                 margin=settings.margin,
                 alpha=settings.alpha,

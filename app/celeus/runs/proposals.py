@@ -14,6 +14,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from celeus import seeds
-from celeus.client.fingerprint import LOG, fingerprint
+from celeus.client.fingerprint import LOG, Fingerprint, check_judge, fingerprint
 from celeus.client.label_loop import JudgedScore, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
@@ -30,7 +31,7 @@ from celeus.core.multiplicity.selection import alpha_left, proposed_level
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
-from celeus.errors import InvalidValue, LedgerBroken
+from celeus.errors import InvalidValue, LedgerBroken, Refusal
 from celeus.runs.certify import Amount, score_of, session_folder
 from celeus.runs.items import Row, bounded, item_rows, scale_of
 from celeus.runs.ledger_file import AppendedFile
@@ -38,6 +39,7 @@ from celeus.shorten import shortened
 from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
+ANEW = "another file: an account of its own"
 SHOWN_STEPS = 1000
 """Steps of the scale to which the figures of an answer are rounded."""
 
@@ -95,13 +97,15 @@ class Budget:
 class Proposals:
     """A gate that accepts a candidate where it is better than the incumbent, which it then becomes.
 
-    ``items`` are as in `celeus.certify`; a candidate is a function from an item to its output,
-    outputs by id, or any other value, such as a prompt, that ``judge`` is given as the output of
-    every item. ``judge`` is given an item and an output and returns the loss, or what ``score``
-    names. ``margin`` is the least improvement worth finding: a candidate is rejected once it cannot
-    be better by more. ``normalisation``: where the text of an output decides its loss, equal ones
-    make no difference and need no judge, as in `celeus.compare`. ``budget`` is the most items to
-    judge for one proposal.
+    ``items`` are read as by `celeus.certify`; of each the id and the payload count, which may be
+    any value, and neither guesses nor known losses, which are those of one output. A candidate is a
+    function from an item to its output, outputs by id, or any other value, such as a prompt, that
+    ``judge`` is given as the output of every item. ``judge`` is given an item and an output and
+    returns the loss, or what ``score`` names. ``margin`` is the least improvement worth finding: a
+    candidate is rejected once an interval at level 0.1 says that it is not better by more; one that
+    is, is lost so with probability at most 0.1. ``normalisation``: where the text of an output
+    decides its loss, equal ones make no difference and need no judge, as in `celeus.compare`.
+    ``budget`` is the most items to judge for one proposal.
 
     The promise is about the items, and about the first answer of candidate and judge on each, where
     these answer by chance: who proposes the same again then has new answers, some of them better.
@@ -144,8 +148,12 @@ class Proposals:
         self._losses: dict[str, float] = {}
         self._lock = threading.Lock()
         settings = {"alpha": self.alpha, "margin": self.margin, "loss": self._scale.to_dict()}
+        settings["score"] = None if named is None else [named.name, named.better]
         given = self._incumbent.candidate
-        self._account = _Account.open(file, self._items, settings, given)
+        # A judge that is more than its code says itself what it is known by
+        known = getattr(judge, "fingerprint", None)
+        by = known if isinstance(known, Fingerprint) else fingerprint(judge)
+        self._account = _Account.open(file, self._items, settings, given, by)
 
     def __enter__(self) -> Self:
         return self
@@ -191,19 +199,29 @@ class Proposals:
             seed = seeds.new_seed()
             test = ImprovementTest.begin(self._scale, same, level, self.margin, seed)
             losses: dict[str, float] = {}
-            while test.outcome == "undecided" and len(losses) < self._most:
-                draw = test.draw()
-                item = self._items[draw.item]
-                losses[item.id] = self._loss(item, outputs)
-                if item.id not in self._losses:
-                    self._losses[item.id] = self._loss(item, self._incumbent)
-                test.judge(draw, losses[item.id] - self._losses[item.id])
+            try:
+                self._run(test, outputs, losses)
+            except BaseException:
+                # What it raised is what counts
+                with suppress(Refusal):
+                    self._account.end(accepted=False, judged=len(losses))
+                raise
             accepted = test.outcome == "better"
             self._account.end(accepted=accepted, judged=len(losses))
             if accepted:
                 self._incumbent, self._losses = outputs, losses
             improvement = self._shown(test.session.question.interval)
             return Proposal(number, accepted, *improvement, len(losses), level)
+
+    def _run(self, test: ImprovementTest, outputs: "_Outputs", losses: dict[str, float]) -> None:
+        """Judge items until the test ends; fills ``losses``, of the candidate, by id."""
+        while test.outcome == "undecided" and len(losses) < self._most:
+            draw = test.draw()
+            item = self._items[draw.item]
+            losses[item.id] = self._loss(item, outputs)
+            if item.id not in self._losses:
+                self._losses[item.id] = self._loss(item, self._incumbent)
+            test.judge(draw, losses[item.id] - self._losses[item.id])
 
     def _same(self, outputs: "_Outputs", item: Item) -> bool:
         """Return whether the incumbent is known to give the same output, with nothing run."""
@@ -282,6 +300,7 @@ class _Account:
         items: Sequence[Item],
         settings: Mapping[str, Any],
         incumbent: object,
+        judge: Fingerprint,
     ) -> Self:
         """Return the account in a file, or a new one; refuses another one's settings."""
         # In another order they are the same items, and no reason for a new alpha
@@ -290,7 +309,7 @@ class _Account:
         settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
         account = cls(AppendedFile(_path(path, digest.hexdigest())))
         try:
-            account._read(settings, incumbent)
+            account._read(settings, incumbent, judge)
         except BaseException:
             account.file.close()
             raise
@@ -322,14 +341,15 @@ class _Account:
             self.failed -= 1
             self._incumbent = self._candidate
 
-    def _read(self, settings: Mapping[str, Any], incumbent: object) -> None:
+    def _read(self, settings: Mapping[str, Any], incumbent: object, judge: Fingerprint) -> None:
         """Take in the file, and check that the gate is the same; a new file gets a header."""
         whole, data = self.file.whole_lines()
         if not whole and data and not data.startswith(b'{"alpha"'[: len(data)]):
             raise _foreign(self.file.path)
         self.file.cut(len(whole))
         if not whole:
-            header = {**settings, "incumbent": str(fingerprint(incumbent))}
+            known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
+            header = {**settings, **known}
             self.file.append([canonical_json(header)])
             LOG.warning("celeus: a new account of alpha begins in %s", self.file.path.resolve())
             return
@@ -345,7 +365,7 @@ class _Account:
                 raise InvalidValue(
                     f"{self.file.path} keeps the proposals to a gate with other {field}.",
                     field=field,
-                    rule=f"{shortened(header.get(field))}, or another file: an account of its own",
+                    rule=f"{shortened(header.get(field))}, or {ANEW}",
                     value=value,
                 )
         if fingerprint(incumbent).against(self._incumbent).verdict == "changed":
@@ -355,6 +375,7 @@ class _Account:
                 field="incumbent",
                 rule=f"{last}, to go on where the gate was",
             )
+        check_judge(judge, header.get("judge"), keep=False, ways=ANEW)
 
 
 def _items_of(rows: Sequence[Row]) -> list[Item]:
