@@ -98,9 +98,13 @@ def test_what_is_said_of_an_item_is_for_the_log_and_not_for_whoever_proposes(
     assert "Traceback" in log
 
 
-def test_a_folder_that_cannot_be_made_is_refused(settings: Settings) -> None:
-    Path(".celeus").write_text("a file")
-    with pytest.raises(celeus.Refusal, match=r"\.celeus cannot be written"), evaluating(settings):
+@pytest.mark.parametrize("path", [".celeus", ".celeus/evaluations.log"])
+def test_a_path_that_cannot_be_written_is_refused(settings: Settings, path: str) -> None:
+    if path == ".celeus":
+        Path(path).write_text("a file")
+    else:
+        Path(path).mkdir(parents=True)
+    with pytest.raises(celeus.Refusal, match=f"{path} cannot be written"), evaluating(settings):
         pass
 
 

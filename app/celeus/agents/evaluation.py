@@ -59,7 +59,7 @@ class Evaluation:
             if proposal.accepted:
                 written.replace(self.incumbent)
             else:
-                written.unlink()
+                written.unlink(missing_ok=True)
         return proposal
 
     def _tested(self, candidate: str) -> Proposal:
@@ -103,7 +103,7 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
     incumbent = _text_of(settings.incumbent)
     folder = session_folder()
     with (
-        (folder / ERRORS).open("ab") as log,
+        _appended(folder / ERRORS) as log,
         Verdicts(folder / VERDICTS) as verdicts,
         Program(settings.program, verdicts, log) as program,
     ):
@@ -135,6 +135,13 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
 def _written(incumbent: Path) -> Path:
     """Return the path of the candidate that is tested."""
     return incumbent.with_name(f"{incumbent.name}.new")
+
+
+def _appended(path: Path) -> IO[bytes]:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise unwritten(path, error) from error
 
 
 def _write(path: Path, text: bytes) -> None:
