@@ -44,18 +44,82 @@ def test_an_accepted_text_replaces_the_incumbents_and_is_where_the_next_run_begi
         assert evaluation.budget() == before
 
 
-def test_what_a_program_says_of_an_item_is_not_shown_to_whoever_proposes(
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_the_next_run_begins_with_the_line_ends_of_an_accepted_text(
+    settings: Settings, line_end: str
+) -> None:
+    with evaluating(settings) as evaluation:
+        assert evaluation.propose(f"x{line_end}").accepted
+        before = evaluation.budget()
+    assert settings.incumbent.read_bytes() == f"x{line_end}".encode()
+    with evaluating(settings) as evaluation:
+        assert evaluation.budget() == before
+
+
+def test_a_text_that_no_file_can_hold_is_refused_and_spends_nothing(settings: Settings) -> None:
+    with evaluating(settings) as evaluation:
+        with pytest.raises(celeus.Refusal, match="a text that UTF-8 can write"):
+            evaluation.propose("\ud800")
+        assert evaluation.budget().proposals == 0
+
+
+def test_a_text_accepted_just_before_the_end_is_where_the_next_run_begins(
     settings: Settings,
 ) -> None:
+    with evaluating(settings) as evaluation:
+        assert evaluation.propose("x").accepted
+        before = evaluation.budget()
+    # As if killed before the incumbent was replaced
+    settings.incumbent.rename(settings.incumbent.with_name("best.txt.new"))
+    settings.incumbent.write_text("plain")
+    with evaluating(settings) as evaluation:
+        assert evaluation.budget() == before
+    assert settings.incumbent.read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"unjudgeable": str(payload)}', '{"loss": 3.0}', '{"loss": payload}', "payload"]
+)
+def test_what_is_said_of_an_item_is_for_the_log_and_not_for_whoever_proposes(
+    settings: Settings, answer: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     program = Path(settings.program.split()[1])
-    program.write_text(PROGRAM.replace('{"loss": wrong}', '{"unjudgeable": str(payload)}'))
+    changed = PROGRAM.replace('{"loss": wrong}', answer)
+    program.write_text(
+        changed.replace("    wrong", "    print(payload, file=sys.stderr)\n    wrong")
+    )
     with evaluating(settings) as evaluation, pytest.raises(celeus.Refusal) as refused:
         evaluation.propose("x")
-    assert "secret" not in refused.value.line
-    assert "item" not in refused.value.line.replace("every item", "")
+    assert "the candidate was not tested to the end" in refused.value.line
+    assert not [sign for sign in ("secret", "'item'", "3.0") if sign in refused.value.line]
+    assert capfd.readouterr().err == ""
+    log = Path(".celeus/evaluations.log").read_text()
+    assert "{'item': " in log
+    assert "Traceback" in log
+
+
+@pytest.mark.parametrize("path", [".celeus", ".celeus/evaluations.log"])
+def test_a_path_that_cannot_be_written_is_refused(settings: Settings, path: str) -> None:
+    if path == ".celeus":
+        Path(path).write_text("a file")
+    else:
+        Path(path).mkdir(parents=True)
+    with pytest.raises(celeus.Refusal, match=f"{path} cannot be written"), evaluating(settings):
+        pass
 
 
 def test_an_incumbent_that_is_not_there_is_refused(settings: Settings) -> None:
     missing = settings._replace(incumbent=Path("nowhere.txt"))
     with pytest.raises(celeus.Refusal, match="nowhere"), evaluating(missing):
         pass
+
+
+def test_a_program_that_ended_is_started_anew_for_the_next_proposal(settings: Settings) -> None:
+    crashing = "    if payload['candidate'] == 'crash': sys.exit(3)\n    wrong ="
+    program = Path(settings.program.split()[1])
+    program.write_text(PROGRAM.replace("    wrong =", crashing))
+    with evaluating(settings) as evaluation:
+        evaluation.propose("verbose, and long")
+        with pytest.raises(celeus.Refusal):
+            evaluation.propose("crash")
+        assert evaluation.propose("x").accepted

@@ -88,7 +88,12 @@ def test_the_account_goes_on_after_a_restart_with_the_incumbent_accepted_last() 
 
 
 @pytest.mark.parametrize(
-    ("field", "settings"), [("alpha", {"alpha": 0.1}), ("loss", {"loss": (0, 2)})]
+    ("field", "settings"),
+    [
+        ("alpha", {"alpha": 0.1}),
+        ("loss", {"loss": (0, 2)}),
+        ("score", {"score": ("accuracy", "higher")}),
+    ],
 )
 def test_other_settings_are_no_way_to_a_new_account(field: str, settings: dict[str, Any]) -> None:
     gate().close()
@@ -96,16 +101,43 @@ def test_other_settings_are_no_way_to_a_new_account(field: str, settings: dict[s
         gate(**settings)
 
 
-def test_a_proposal_that_was_not_brought_to_its_end_is_spent(folder: Path) -> None:
-    def broken(*_: object) -> float:
-        raise ConnectionError
+def test_items_in_another_order_have_the_same_account(caplog: pytest.LogCaptureFixture) -> None:
+    with gate() as climb:
+        climb.propose(wrong_below(80))
+        before = climb.budget()
+    assert ["a new account of alpha begins in" in line for line in caplog.messages] == [True]
+    with celeus.Proposals(ITEMS[::-1], judge, incumbent=wrong_below(50), margin=0.1) as climb:
+        assert climb.budget() == before
 
-    climb = celeus.Proposals(ITEMS, broken, incumbent=wrong_below(50), margin=0.1)
-    with climb, pytest.raises(ConnectionError):
-        climb.propose(wrong_below(20))
+
+def test_another_judge_has_an_account_of_its_own(folder: Path) -> None:
+    def mild(_: Item, output: object) -> float:
+        return float(output == "very wrong")
+
+    gate().close()
+    settings: dict[str, Any] = {"incumbent": wrong_below(50), "margin": 0.1}
+    with pytest.raises(celeus.Refusal, match=r"the judge changed .* another file"):
+        celeus.Proposals(ITEMS, mild, **settings)
+    celeus.Proposals(ITEMS, mild, file=folder / "mild.jsonl", **settings).close()
+
+
+def test_a_proposal_that_was_not_brought_to_its_end_is_spent(folder: Path) -> None:
+    asked: list[str] = []
+
+    def broken(item: Item) -> str:
+        asked.append(item.id)
+        if len(asked) > 3:
+            raise ConnectionError
+        return "right"
+
+    with gate() as climb:
+        with pytest.raises(ConnectionError):
+            climb.propose(broken)
+        assert climb.budget().judged == 3
     (file,) = (folder / ".celeus").iterdir()
-    with file.open("ab") as cut_off:
-        cut_off.write(b'{"kind": "ans')
+    *lines, last = file.read_bytes().splitlines(keepends=True)
+    # As if killed while the answer was written
+    file.write_bytes(b"".join(lines) + last[:12])
     with gate() as climb:
         assert climb.budget().left == pytest.approx(ALPHA / 2)
         assert climb.propose(wrong_below(20)).accepted
@@ -154,6 +186,19 @@ def test_functions_and_texts_are_candidates_and_the_incumbent_is_judged_once_an_
         assert callable(climb.incumbent)
     assert len(set(judged)) == len(judged)
     assert climb.budget().judged <= 80
+
+
+def test_a_candidate_changed_in_place_is_another_one() -> None:
+    def length(item: Item, output: Any) -> float:  # noqa: ANN401 -- any candidate
+        return float(item.payload % 10 < output[0])
+
+    words = [6]
+    with celeus.Proposals(ITEMS, length, incumbent=words, margin=0.1) as climb:
+        words[0] = 2
+        assert climb.incumbent == [6]
+        assert climb.propose(words).accepted
+        words[0] = 9
+        assert climb.incumbent == [2]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ tool in one sentence. Docstrings of tools are what an agent reads.
 """
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -30,6 +31,7 @@ INSTRUCTIONS = (
     " it draws until nothing more is drawn, and look at the interval, which is valid at every look."
     " Judge each item by itself, and say that it is unjudgeable where you cannot tell."
 )
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
 MOST_CLIENTS = 64
 """Keys whose connections are kept."""
 MOST_SECONDS = 600.0
@@ -44,9 +46,14 @@ def refusing(tool: Callable[P, R]) -> Callable[P, R]:
         try:
             return tool(*args, **kwargs)
         except Refusal as refusal:
-            raise ToolError(one_line(refusal.line)) from None
+            raise ToolError(_in_arguments(one_line(refusal.line))) from None
 
     return answered
+
+
+def _in_arguments(line: str) -> str:
+    """Return a line with arguments of tools in place of options of the command."""
+    return _OPTION.sub(lambda option: option[1].replace("-", "_"), line)
 
 
 class Tools:
@@ -57,8 +64,11 @@ class Tools:
         self._client = functools.lru_cache(MOST_CLIENTS)(lambda key: Client(url, key, retry=False))
 
     def pools(self, ctx: Context) -> list[Document]:
-        """List the pools of items: id, name, number of items and state. Needs scope read."""
-        shown = ("id", "name", "items", "state", "systems")
+        """List the pools of items: id, name, number of items, whether sealed. Needs scope read.
+
+        A session is opened on a sealed pool.
+        """
+        shown = ("id", "name", "items", "sealed", "systems")
         return [{name: pool.raw.get(name) for name in shown} for pool in self._of(ctx).pools()]
 
     def open_session(  # noqa: PLR0913, PLR0917 -- members of the contract
@@ -114,8 +124,8 @@ class Tools:
 
         `draws` has its round, and its item with the payload to be judged; of two systems the
         answers are left and right, and nothing tells whose they are. `worker` is a name of yours,
-        the same in every call: what you hold comes back to you. Where `draws` is empty, `state`
-        says why, and you are done unless it is exhausted for the moment.
+        the same in every call: what you hold comes back to you. Where `draws` is empty, ask again
+        after `retry_after` seconds if `state` is all_leased or waiting; else you are done.
         """
         return self._asked(ctx, "POST", session, "next", {"worker": worker, "count": 1})
 
@@ -179,7 +189,14 @@ class Tools:
 
     def _opened(self, ctx: Context, pool: str, asked: Document) -> Document:
         form = {name: value for name, value in asked.items() if value is not None}
-        return self._sent(ctx, "POST", SESSIONS, {"pool_id": pool, **form})
+        try:
+            return self._sent(ctx, "POST", SESSIONS, {"pool_id": pool, **form})
+        except Refusal as refusal:
+            if refusal.field != "best":
+                raise
+            rule = "one of a single system, or of two for `compare`"
+            message = f"the pool has several systems: these tools measure {rule}"
+            raise InvalidValue(message, field="pool", rule=rule) from None
 
     def _asked(
         self, ctx: Context, method: str, session: str, what: str = "", body: object = None
@@ -191,17 +208,21 @@ class Tools:
         document: Document = self._of(ctx).request(method, path, body)
         return document
 
-    def _key(self, ctx: Context) -> str | None:
-        """Return the key that the request was sent with over HTTP, else the server's own."""
-        sent = (ctx.headers or {}).get("authorization", "")
-        scheme, _, key = sent.partition(" ")
-        return key.strip() if scheme.lower() == "bearer" else self._own
+    def _key(self, ctx: Context) -> str:
+        """Return the key that the request was sent with over HTTP; without one the server's own.
+
+        Refuses a request with an `Authorization` that has no key, and one that no key is there for.
+        """
+        sent = (ctx.headers or {}).get("authorization")
+        scheme, _, key = (sent or "").partition(" ")
+        given = self._own if sent is None else key.strip() * (scheme.lower() == "bearer")
+        if not given:
+            rule = "a key of the service, as `Authorization: Bearer ce_…`"
+            raise InvalidValue(f"there is no key: send {rule}", field="Authorization", rule=rule)
+        return given
 
     def _of(self, ctx: Context) -> Client:
         key = self._key(ctx)
-        if key is None:
-            rule = "a key of the service, as `Authorization: Bearer ce_…`"
-            raise InvalidValue(f"there is no key: send {rule}", field="Authorization", rule=rule)
         try:
             return self._client(key)
         except Refusal as refusal:

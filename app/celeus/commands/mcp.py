@@ -1,12 +1,13 @@
 """`celeus mcp`: tools for agents over the Model Context Protocol."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, Url, read_key
+from celeus.commands.options import HERE, NUMBER, Url, read_key
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -37,7 +38,13 @@ Incumbent = Annotated[
 def mcp(  # noqa: PLR0913 -- one parameter an option
     *,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with a key, whose scopes say what an agent may do: `label` judges, `read`"
+            " looks, `manage` opens; default: the key in CELEUS_KEY."
+        ),
+    ] = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP at /mcp, not standard input.")
     ] = False,
@@ -70,6 +77,14 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
         int | None,
         typer.Option(min=1, help="Most items judged for a proposal."),
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=PROPOSALS,
+            help="File that keeps what was spent of alpha; default: one for these items in .celeus"
+            " of the working directory.",
+        ),
+    ] = None,
 ) -> None:
     """Serve Celeus to agents: tools to open, judge, look, compare and gate, as the key allows.
 
@@ -78,7 +93,8 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
     """
     from celeus.agents.mcp_server import Tools, server_of
 
-    settings = _settings(items, program, incumbent, margin)
+    required = {"items": items, "program": program, "incumbent": incumbent, "margin": margin}
+    settings = _settings(required, {"alpha": alpha, "budget": budget, "file": file})
     key, local = read_key(api_key_file), host in LOCAL
     if key is None and settings is None and not http:
         message = "there is no key: give --api-key-file, or CELEUS_KEY"
@@ -92,7 +108,6 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
         if settings is not None:
             from celeus.agents.evaluation import evaluating
 
-            settings = settings._replace(alpha=alpha, budget=budget)
             evaluation = stack.enter_context(evaluating(settings))
         tools = Tools(url, key if local or not http else None) if key or http else None
         server = server_of(tools, evaluation)
@@ -103,18 +118,15 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
             server.run("stdio")
 
 
-def _settings(
-    items: Path | None, program: str | None, incumbent: Path | None, margin: str | None
-) -> "Settings | None":
+def _settings(required: Mapping[str, Any], others: Mapping[str, Any]) -> "Settings | None":
     """Return the settings of a gate for proposals, None without; refuses a part of them."""
-    given = {"--items": items, "--program": program, "--incumbent": incumbent, "--margin": margin}
-    missing = [option for option, value in given.items() if value is None]
-    if items is None or program is None or incumbent is None or margin is None:
-        if len(missing) < len(given):
-            rule = f"all of {', '.join(given)}"
-            message = f"a gate for proposals needs {', '.join(missing)}: give {rule}"
-            raise InvalidValue(message, field=missing[0], rule=rule)
+    missing = [f"--{name}" for name, value in required.items() if value is None]
+    if len(missing) == len(required):
         return None
+    if missing:
+        rule = f"all of {', '.join(f'--{name}' for name in required)}"
+        message = f"a gate for proposals needs {', '.join(missing)}: give {rule}"
+        raise InvalidValue(message, field=missing[0], rule=rule)
     from celeus.agents.evaluation import Settings
 
-    return Settings(items, program, incumbent, margin, "0.05", None)
+    return Settings(**required, **others)

@@ -32,9 +32,13 @@ MOST_LETTERS = 500
 
 
 class Program:
-    """A judge: processes of one command, as many as judge at once; threads may share it."""
+    """A judge: processes of one command, as many as judge at once; threads may share it.
 
-    def __init__(self, command: str, verdicts: Verdicts) -> None:
+    What they write to their standard error goes to ``log``; default: the standard error of this
+    process.
+    """
+
+    def __init__(self, command: str, verdicts: Verdicts, log: IO[bytes] | None = None) -> None:
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -43,6 +47,7 @@ class Program:
             raise InvalidValue("--program names no program", field="program")
         self.fingerprint = _fingerprint(self._command)
         self._verdicts = verdicts
+        self._log = log
         self._lock = threading.Lock()
         self._idle: list[subprocess.Popen[str]] = []
         self._all: list[subprocess.Popen[str]] = []
@@ -101,18 +106,18 @@ class Program:
                 answer = ""
             if answer.endswith("\n"):
                 return answer
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_SECONDS)
-        self._close(process)
-        raise InvalidValue(
-            f"{self._name} ended with status {process.poll()} and without an answer: it has to"
-            " write one line for each line it reads, and go on until there are no more",
-            field="program",
-        )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_SECONDS)
+            self._close(process)
+            raise InvalidValue(
+                f"{self._name} ended with status {process.poll()} and without an answer: it has to"
+                " write one line for each line it reads, and go on until there are no more",
+                field="program",
+            )
 
     @contextmanager
     def _process(self) -> Iterator[subprocess.Popen[str]]:
-        """Lend a process of the command to one caller at a time."""
+        """Lend a process of the command to one caller at a time; after an error it is let go."""
         with self._lock:
             process = self._idle.pop() if self._idle else self._started()
         yield process
@@ -135,6 +140,7 @@ class Program:
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                stderr=self._log,
                 encoding="utf-8",
                 errors="backslashreplace",
             )

@@ -450,11 +450,16 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
     if request.table is not None:
         asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
     name = digest_of(asked)[:16]
+    return session_folder() / f"{name}.jsonl"
+
+
+def session_folder() -> Path:
+    """Return `FOLDER`, which is there then."""
     try:
         FOLDER.mkdir(exist_ok=True)
     except OSError as error:
         raise unwritten(FOLDER, error) from error
-    return FOLDER / f"{name}.jsonl"
+    return FOLDER
 
 
 def _answers(system: object) -> dict[str, Row]:

@@ -92,9 +92,9 @@ class AppendedFile:
         """Write all lines or, if the disk is full, none; they are on the disk when this returns."""
         if not self._end.alive:
             raise InvalidValue(
-                f"{self.path} was closed, or opened anew: this session is no longer kept.",
+                f"{self.path} was closed, or opened anew: nothing more is written to it.",
                 field="file",
-                rule="the session that has the file",
+                rule="the session or gate that opened it last",
             )
         size = os.fstat(self._descriptor).st_size
         try:

@@ -14,6 +14,8 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from celeus import seeds
-from celeus.client.fingerprint import fingerprint
+from celeus.client.fingerprint import LOG, Fingerprint, check_judge, fingerprint
 from celeus.client.label_loop import JudgedScore, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
@@ -29,14 +31,15 @@ from celeus.core.multiplicity.selection import alpha_left, proposed_level
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
-from celeus.errors import InvalidValue, LedgerBroken
-from celeus.runs.certify import FOLDER, Amount, score_of
+from celeus.errors import InvalidValue, LedgerBroken, Refusal
+from celeus.runs.certify import Amount, score_of, session_folder
 from celeus.runs.items import Row, bounded, item_rows, scale_of
-from celeus.runs.ledger_file import AppendedFile, unwritten
+from celeus.runs.ledger_file import AppendedFile
 from celeus.shorten import shortened
 from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
+ANEW = "another file: an account of its own"
 SHOWN_STEPS = 1000
 """Steps of the scale to which the figures of an answer are rounded."""
 
@@ -94,13 +97,15 @@ class Budget:
 class Proposals:
     """A gate that accepts a candidate where it is better than the incumbent, which it then becomes.
 
-    ``items`` are as in `celeus.certify`; a candidate is a function from an item to its output,
-    outputs by id, or any other value, such as a prompt, that ``judge`` is given as the output of
-    every item. ``judge`` is given an item and an output and returns the loss, or what ``score``
-    names. ``margin`` is the least improvement worth finding: a candidate is rejected once it cannot
-    be better by more. ``normalisation``: where the text of an output decides its loss, equal ones
-    make no difference and need no judge, as in `celeus.compare`. ``budget`` is the most items to
-    judge for one proposal.
+    ``items`` are read as by `celeus.certify`; of each the id and the payload count, which may be
+    any value, and neither guesses nor known losses, which are those of one output. A candidate is a
+    function from an item to its output, outputs by id, or any other value, such as a prompt, that
+    ``judge`` is given as the output of every item. ``judge`` is given an item and an output and
+    returns the loss, or what ``score`` names. ``margin`` is the least improvement worth finding: a
+    candidate is rejected once an interval at level 0.1 says that it is not better by more; one that
+    is, is lost so with probability at most 0.1. ``normalisation``: where the text of an output
+    decides its loss, equal ones make no difference and need no judge, as in `celeus.compare`.
+    ``budget`` is the most items to judge for one proposal.
 
     The promise is about the items, and about the first answer of candidate and judge on each, where
     these answer by chance: who proposes the same again then has new answers, some of them better.
@@ -143,7 +148,12 @@ class Proposals:
         self._losses: dict[str, float] = {}
         self._lock = threading.Lock()
         settings = {"alpha": self.alpha, "margin": self.margin, "loss": self._scale.to_dict()}
-        self._account = _Account.open(file, self._items, settings, incumbent)
+        settings["score"] = None if named is None else [named.name, named.better]
+        given = self._incumbent.candidate
+        # A judge that is more than its code says itself what it is known by
+        known = getattr(judge, "fingerprint", None)
+        by = known if isinstance(known, Fingerprint) else fingerprint(judge)
+        self._account = _Account.open(file, self._items, settings, given, by)
 
     def __enter__(self) -> Self:
         return self
@@ -158,7 +168,7 @@ class Proposals:
     @property
     def incumbent(self) -> object:
         """The candidate that was accepted last, or the first incumbent."""
-        return self._incumbent.candidate
+        return _copied(self._incumbent.candidate, "incumbent")
 
     def budget(self) -> Budget:
         """Return what is left of alpha, and what the proposals so far have cost."""
@@ -181,7 +191,7 @@ class Proposals:
             outputs = _Outputs(candidate, self._items, "candidate")
             same = np.array([self._same(outputs, item) for item in self._items])
             level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
-            number = self._account.begin(level, candidate)
+            number = self._account.begin(level, outputs.candidate)
             if same.all():
                 self._account.end(accepted=False, judged=0)
                 return Proposal(number, accepted=False, lower=0.0, upper=0.0, judged=0, level=0.0)
@@ -189,19 +199,29 @@ class Proposals:
             seed = seeds.new_seed()
             test = ImprovementTest.begin(self._scale, same, level, self.margin, seed)
             losses: dict[str, float] = {}
-            while test.outcome == "undecided" and len(losses) < self._most:
-                draw = test.draw()
-                item = self._items[draw.item]
-                losses[item.id] = self._loss(item, outputs)
-                if item.id not in self._losses:
-                    self._losses[item.id] = self._loss(item, self._incumbent)
-                test.judge(draw, losses[item.id] - self._losses[item.id])
+            try:
+                self._run(test, outputs, losses)
+            except BaseException:
+                # What it raised is what counts
+                with suppress(Refusal):
+                    self._account.end(accepted=False, judged=len(losses))
+                raise
             accepted = test.outcome == "better"
             self._account.end(accepted=accepted, judged=len(losses))
             if accepted:
                 self._incumbent, self._losses = outputs, losses
             improvement = self._shown(test.session.question.interval)
             return Proposal(number, accepted, *improvement, len(losses), level)
+
+    def _run(self, test: ImprovementTest, outputs: "_Outputs", losses: dict[str, float]) -> None:
+        """Judge items until the test ends; fills ``losses``, of the candidate, by id."""
+        while test.outcome == "undecided" and len(losses) < self._most:
+            draw = test.draw()
+            item = self._items[draw.item]
+            losses[item.id] = self._loss(item, outputs)
+            if item.id not in self._losses:
+                self._losses[item.id] = self._loss(item, self._incumbent)
+            test.judge(draw, losses[item.id] - self._losses[item.id])
 
     def _same(self, outputs: "_Outputs", item: Item) -> bool:
         """Return whether the incumbent is known to give the same output, with nothing run."""
@@ -230,16 +250,14 @@ class _Outputs:
     """The outputs of a candidate: given by id, made by a function, or the same for every item."""
 
     def __init__(self, candidate: object, items: Sequence[Item], field: str) -> None:
-        self.candidate = candidate
-        self._by_id: dict[str, object] | None = None
-        if isinstance(candidate, Mapping):
-            missing = next((item.id for item in items if item.id not in candidate), None)
+        self.candidate = _copied(candidate, field)
+        self._by_id = self.candidate if isinstance(self.candidate, dict) else None
+        if self._by_id is not None:
+            missing = next((item.id for item in items if item.id not in self._by_id), None)
             if missing is not None:
                 rule = "outputs of all items by id, a function of an item, or a text"
                 message = f"the {field} has no output for {missing!r}: expected {rule}"
                 raise InvalidValue(message, field=field, rule=rule, value=missing)
-            # What the caller changes later is another candidate
-            self._by_id = {item.id: candidate[item.id] for item in items}
 
     def known(self, item: Item) -> object:
         """Return the output if nothing has to be run for it, else None."""
@@ -250,6 +268,18 @@ class _Outputs:
         if self._by_id is not None:
             return self._by_id[item.id]
         return self.candidate(item) if callable(self.candidate) else self.candidate
+
+
+def _copied(candidate: object, field: str) -> object:
+    """Return a copy of a candidate's values: what the caller changes later is another candidate."""
+    if callable(candidate):
+        return candidate
+    try:
+        return deepcopy(dict(candidate) if isinstance(candidate, Mapping) else candidate)
+    except TypeError as error:
+        rule = "a text, outputs by id, a function of an item, or another value that can be copied"
+        message = f"the {field} must be {rule}: {error}"
+        raise InvalidValue(message, field=field, rule=rule) from error
 
 
 class _Account:
@@ -270,13 +300,16 @@ class _Account:
         items: Sequence[Item],
         settings: Mapping[str, Any],
         incumbent: object,
+        judge: Fingerprint,
     ) -> Self:
         """Return the account in a file, or a new one; refuses another one's settings."""
-        digest = hashlib.sha256(canonical_json([[item.id, item.payload] for item in items]))
+        # In another order they are the same items, and no reason for a new alpha
+        rows = [[item.id, item.payload] for item in sorted(items, key=lambda item: item.id)]
+        digest = hashlib.sha256(canonical_json(rows))
         settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
         account = cls(AppendedFile(_path(path, digest.hexdigest())))
         try:
-            account._read(settings, incumbent)
+            account._read(settings, incumbent, judge)
         except BaseException:
             account.file.close()
             raise
@@ -308,15 +341,17 @@ class _Account:
             self.failed -= 1
             self._incumbent = self._candidate
 
-    def _read(self, settings: Mapping[str, Any], incumbent: object) -> None:
+    def _read(self, settings: Mapping[str, Any], incumbent: object, judge: Fingerprint) -> None:
         """Take in the file, and check that the gate is the same; a new file gets a header."""
         whole, data = self.file.whole_lines()
         if not whole and data and not data.startswith(b'{"alpha"'[: len(data)]):
             raise _foreign(self.file.path)
         self.file.cut(len(whole))
         if not whole:
-            header = {**settings, "incumbent": str(fingerprint(incumbent))}
+            known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
+            header = {**settings, **known}
             self.file.append([canonical_json(header)])
+            LOG.warning("celeus: a new account of alpha begins in %s", self.file.path.resolve())
             return
         try:
             header, *records = map(json.loads, whole.splitlines())
@@ -330,7 +365,7 @@ class _Account:
                 raise InvalidValue(
                     f"{self.file.path} keeps the proposals to a gate with other {field}.",
                     field=field,
-                    rule=f"{shortened(header.get(field))}, or another file: an account of its own",
+                    rule=f"{shortened(header.get(field))}, or {ANEW}",
                     value=value,
                 )
         if fingerprint(incumbent).against(self._incumbent).verdict == "changed":
@@ -340,6 +375,7 @@ class _Account:
                 field="incumbent",
                 rule=f"{last}, to go on where the gate was",
             )
+        check_judge(judge, header.get("judge"), keep=False, ways=ANEW)
 
 
 def _items_of(rows: Sequence[Row]) -> list[Item]:
@@ -359,11 +395,7 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
 def _path(path: str | os.PathLike[str] | None, digest: str) -> Path:
     if path is not None:
         return Path(path)
-    try:
-        FOLDER.mkdir(exist_ok=True)
-    except OSError as error:
-        raise unwritten(FOLDER, error) from error
-    return FOLDER / f"{digest[:16]}.proposals.jsonl"
+    return session_folder() / f"{digest[:16]}.proposals.jsonl"
 
 
 def _foreign(path: Path) -> LedgerBroken:

@@ -113,7 +113,7 @@ def test_an_agent_opens_judges_and_gates_over_stdio(service: Service) -> None:
             assert all(tool.description for tool in tools.values())
             assert "ctx" not in json.dumps([tool.input_schema for tool in tools.values()])
             pools = await called(client, "pools")
-            assert pool in [listed["id"] for listed in pools["result"]]
+            assert (pool, True) in [(listed["id"], listed["sealed"]) for listed in pools["result"]]
             opened = await called(client, "open_session", pool=pool, at_most=0.3)
             session = opened["id"]
             count = await judged(client, session)
@@ -126,9 +126,27 @@ def test_an_agent_opens_judges_and_gates_over_stdio(service: Service) -> None:
             assert below["answer"] in {"no", "undecided"}
             error = await refused(client, "open_session", pool=pool)
             assert "nothing would stop this session: give precision" in error
+            error = await refused(client, "gate", session=session, at_most="1%", at_least="1%")
+            assert "at_most, at_least" in error
+            assert "--" not in error
             error = await refused(client, "look", session="ses_unknown")
             assert "\n" not in error
             assert "ses_unknown" in error
+
+    asyncio.run(run())
+
+
+def test_a_pool_of_several_systems_is_refused_in_words_of_the_tools(service: Service) -> None:
+    answers = {name: {"answer": name} for name in ("v1", "v2", "v3")}
+    rows = [{"id": row["id"], "answers": answers} for row in ROWS]
+    with Celeus(service.url, service.key) as celeus:
+        pool = celeus.create_pool("three", rows, systems=list(answers)).id
+
+    async def run() -> None:
+        async with Client(command(**service.environment)) as client:
+            error = await refused(client, "open_session", pool=pool, precision=0.2)
+            assert "one of a single system, or of two for `compare`" in error
+            assert "best" not in error
 
     asyncio.run(run())
 
@@ -175,6 +193,13 @@ def test_over_http_a_request_acts_with_the_key_it_sends(service: Service) -> Non
             assert await judged(client, session) == 3
         async with Client(address) as client:
             assert (await called(client, "look", session=session))["rounds"]["judged"] == 3
+        for malformed in ("Basic abc", "Bearer"):
+            headers = {"Authorization": malformed}
+            async with (
+                httpx2.AsyncClient(headers=headers) as http,
+                Client(streamable_http_client(address, http_client=http)) as client,
+            ):
+                assert "there is no key" in await refused(client, "pools")
 
     with over_http(**service.environment) as address:
         asyncio.run(run(address))
