@@ -80,7 +80,6 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path | None,
         typer.Option(
-            rich_help_panel=PROPOSALS,
             help="File that keeps what was spent of alpha; default: one for these items in .celeus"
             " of the working directory.",
         ),
