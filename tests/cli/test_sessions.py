@@ -28,8 +28,13 @@ def test_a_file_is_opened_listed_shown_and_closed(
 ) -> None:
     file = tmp_path / "answers.csv"
     file.write_text(ANSWERS)
-    columns = ("question=question", "answer=answer", "rating=score")
-    roles = [word for column in columns for word in ("--mapping", column)]
+    roles = (
+        "--mapping",
+        "question=question",
+        "--mapping",
+        "answer=answer",
+        "--mapping=rating=score",
+    )
     aims = ("--precision", "40%", "--at-most", "60%", "--name", "Spring")
     given = ("--given", "better=higher", "--given", "scale=1 to 5")
     about = ("--subject", f"m@sha256:{'ab' * 32}")
