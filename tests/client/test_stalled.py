@@ -3,13 +3,15 @@
 import asyncio
 import gc
 import json
+import logging
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +23,7 @@ import pytest
 
 import celeus
 from celeus import Client, Status, Turn, Unreachable
-from celeus.client import label_loop
+from celeus.client import label_loop, tasks, threads
 from celeus.client.exchange import Answer, Flow, LostAnswer, Request
 from celeus.client.label_loop import NO_TASK, workers_of
 from celeus.client.reading import read
@@ -344,3 +346,93 @@ def test_a_session_is_resumed_by_name_until_it_is_closed(client: Client, known: 
     again = client.open_session(other, precision=0.2, resume="exam (v2)")
     assert again.id != first.id
     assert again.status().name == "exam (v2)"
+
+
+def test_a_call_hangs_after_thirty_seconds_and_ten_times_the_median(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(label_loop, "monotonic", lambda: now)
+    times = label_loop.CallTimes()
+    for length in (2.0, 4.0, 90.0):
+        with times.call("ended"):
+            now += length
+    for _ in range(2):
+        with times.call("late"):
+            now += 40.0
+            assert times.hanging("late") is None
+            now += 1.0
+            assert times.hanging("late") == 41.0
+            assert times.hanging("late") is None
+        assert times.hanging("late") is None
+        with times.call("ended"):
+            now += 4.0
+
+
+class Warned(logging.Handler):
+    """Warnings that a call hangs; ``came`` is set by the first."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+        self.came = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if " wait for it" in record.getMessage():
+            self.lines.append(record.getMessage())
+            self.came.set()
+
+
+@pytest.fixture
+def warned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Warned]:
+    """The warnings, where every call that lasts longer than others is soon one that hangs."""
+    monkeypatch.setattr(label_loop, "HANGING_SECONDS", 0.1)
+    monkeypatch.setattr(threads, "HEARTBEATS", 600)
+    monkeypatch.setattr(tasks, "HEARTBEATS", 600)
+    handler, log = Warned(), logging.getLogger("celeus")
+    log.addHandler(handler)
+    yield handler
+    log.removeHandler(handler)
+
+
+def check_warned(warned: Warned, calls: list[str]) -> None:
+    """Check that there is a warning, and at most one for each of the calls for the item."""
+    (item,) = set(calls)
+    lines = [line for line in warned.lines if f"the judge of '{item}' has taken " in line]
+    assert 1 <= len(lines) <= len(calls)
+    assert re.search(r" s, the median call .* s: \d+ judgements wait for it$", lines[0])
+
+
+def test_a_call_that_hangs_is_warned_of_once(
+    warned: Warned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows, losses = exam(60)
+    hung: list[str] = []
+
+    def verdict(item: Turn) -> float:
+        if item.round == 5:
+            hung.append(item.id)
+            assert warned.came.wait(60)
+        return losses[item.index]
+
+    celeus.certify(rows, verdict, budget=40, concurrency=4)
+    check_warned(warned, hung)
+
+
+async def test_a_call_of_a_task_that_hangs_is_warned_of_once(
+    service: Service, warned: Warned
+) -> None:
+    rows, losses = exam(60)
+    hung: list[str] = []
+
+    async def verdict(item: Turn) -> float:
+        if item.round == 5:
+            hung.append(item.id)
+            assert await asyncio.to_thread(warned.came.wait, 60)
+        return losses[item.index]
+
+    async with celeus.AsyncClient(service.url, ADMIN) as client:
+        session = await client.open_session(await client.create_pool("exam", rows), budget=40)
+        await session.judge(verdict, concurrency=4)
+    check_warned(warned, hung)

@@ -1,6 +1,7 @@
 """The items of a worker, and its loop: one request a label sends it and asks for the next item."""
 
 import math
+from bisect import insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
-from celeus.client.exchange import TRIES, Flow, Pause, member, post
+from celeus.client.exchange import TRIES, Flow, Pause, get, member, post
+from celeus.client.fingerprint import LOG
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Draw, ShownAnswer, Status
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import shortened
 
 MOST_HELD = 256
@@ -45,6 +47,11 @@ HEARTBEATS = 3
 """Renewals of a lease in its time while a judge thinks."""
 LAST_SECONDS = 5.0
 """Seconds that calls under way may still take when a session has stopped or judging failed."""
+
+HANGING_SECONDS = 30.0
+"""Seconds after which a call may be one that hangs."""
+HANGING_TIMES = 10.0
+"""Times the median call that a call lasts at least if it hangs."""
 
 A_LOSS = "a loss as a number"
 A_PREFERENCE = "left, tie or right"
@@ -179,7 +186,9 @@ class CallTimes:
 
     def __init__(self) -> None:
         self._began: dict[Hashable, float] = {}
-        self._longest = 0.0
+        self._lengths: list[float] = []
+        """Durations of the calls that have ended, in ascending order."""
+        self._reported: set[Hashable] = set()
         self._until = math.inf
 
     @contextmanager
@@ -189,8 +198,26 @@ class CallTimes:
         try:
             yield
         finally:
-            self._longest = max(self._longest, monotonic() - began)
+            insort(self._lengths, monotonic() - began)
             del self._began[key]
+            self._reported.discard(key)
+
+    @property
+    def median(self) -> float | None:
+        """The median duration of the calls that have ended."""
+        return self._lengths[len(self._lengths) // 2] if self._lengths else None
+
+    def hanging(self, key: Hashable) -> float | None:
+        """Return how long a call has lasted if it hangs, once a call; otherwise None."""
+        began, median = self._began.get(key), self.median
+        if began is None or key in self._reported:
+            return None
+        length = monotonic() - began
+        longest = HANGING_TIMES * (HANGING_SECONDS if median is None else median)
+        if length <= max(HANGING_SECONDS, longest):
+            return None
+        self._reported.add(key)
+        return length
 
     def stop(self) -> None:
         """Note that nothing more is begun: from now on a call is waited for `LAST_SECONDS`."""
@@ -201,7 +228,8 @@ class CallTimes:
 
         A call that has ended counts as one that may: its judgement is being sent.
         """
-        until = max(self._began.get(key, math.inf) + LONGER * self._longest for key in keys)
+        longest = self._lengths[-1] if self._lengths else 0.0
+        until = max(self._began.get(key, math.inf) + LONGER * longest for key in keys)
         return max(0.0, min(until, self._until) - monotonic())
 
 
@@ -636,6 +664,26 @@ def check_concurrency(concurrency: int) -> None:
         raise InvalidValue(
             f"concurrency must be {rule}", field="concurrency", rule=rule, value=concurrency
         )
+
+
+def warn_of_hanging(workers: Sequence[HeldTurns], times: CallTimes) -> Flow[None]:
+    """Log each worker's call that hangs, once: its items, and the judgements that wait for it."""
+    for turns in workers:
+        items = [turn.id for turn in [*turns.held] if turn.said is None]
+        length = times.hanging(turns)
+        if length is None or not items:
+            continue
+        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
+        try:
+            waiting = (yield from get(turns.path))["rounds"]["waiting"]
+        except Refusal:
+            # A key that only labels does not see the status
+            behind = "judgements that came later wait for it"
+        else:
+            behind = f"{waiting} judgements wait for it"
+        usual = "" if times.median is None else f", the median call {times.median:.3g} s"
+        taken = f"has taken {length:.3g} s{usual}"
+        LOG.warning("celeus: the judge of %s%s %s: %s", shortened(items[0]), more, taken, behind)
 
 
 def total(workers: Sequence[HeldTurns]) -> JudgeResult:

@@ -19,6 +19,7 @@ from celeus.client.label_loop import (
     JudgeResult,
     Turn,
     total,
+    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
@@ -119,6 +120,7 @@ async def judge_together(
                     async with lock:
                         with suppress(Refusal):
                             await client.run(turns.beat())
+            await client.run(warn_of_hanging(workers, times))
 
     heart = asyncio.create_task(renew())
     try:

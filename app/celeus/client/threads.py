@@ -22,6 +22,7 @@ from celeus.client.label_loop import (
     JudgeResult,
     Turn,
     total,
+    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal
@@ -117,6 +118,7 @@ def judge_together(
             for turns, lock in zip(workers, locks, strict=True):
                 if not stop.is_set():
                     _renew(client, turns, lock)
+            client.run(warn_of_hanging(workers, times))
 
     heart = threading.Thread(target=renew, daemon=True)
     heart.start()
