@@ -11,6 +11,8 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from pydantic import StrictFloat, StrictInt
 
 from celeus.agents.evaluation import Evaluation
 from celeus.client.blocking import Client
@@ -125,10 +127,10 @@ class Tools:
         session: str,
         worker: str,
         round: int,  # noqa: A002 -- as the contract has it
-        loss: float | None = None,
-        losses: dict[str, float] | None = None,
+        loss: StrictFloat | StrictInt | None = None,
+        losses: dict[str, StrictFloat | StrictInt] | None = None,
         preference: Literal["left", "tie", "both_bad", "right"] | None = None,
-        label: int | None = None,
+        label: StrictInt | None = None,
         unjudgeable: str | None = None,
         comment: str | None = None,
     ) -> Document:
@@ -232,9 +234,6 @@ class EvaluationTools:
 
 def server_of(tools: Tools | None, evaluation: Evaluation | None) -> MCPServer:
     """Return the server of these tools; without a service those of the gate alone."""
-    server = MCPServer(
-        "celeus", instructions=INSTRUCTIONS, version=own_version(), log_level="WARNING"
-    )
     offered: list[Callable[..., Any]] = []
     if tools is not None:
         offered += [tools.pools, tools.open_session, tools.compare, tools.next_item]
@@ -242,6 +241,20 @@ def server_of(tools: Tools | None, evaluation: Evaluation | None) -> MCPServer:
     if evaluation is not None:
         hidden = EvaluationTools(evaluation)
         offered += [hidden.propose, hidden.budget]
-    for tool in offered:
-        server.add_tool(refusing(tool))
-    return server
+    return MCPServer(
+        "celeus",
+        instructions=INSTRUCTIONS,
+        version=own_version(),
+        log_level="WARNING",
+        tools=[*map(_registered, offered)],
+    )
+
+
+def _registered(function: Callable[..., Any]) -> Tool:
+    """Return the tool of a function, which refuses arguments that the function has not."""
+    tool = Tool.from_function(refusing(function))
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
