@@ -12,7 +12,6 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from pydantic import StrictFloat, StrictInt
 
 from celeus.agents.evaluation import Evaluation
 from celeus.client.blocking import Client
@@ -127,10 +126,10 @@ class Tools:
         session: str,
         worker: str,
         round: int,  # noqa: A002 -- as the contract has it
-        loss: StrictFloat | StrictInt | None = None,
-        losses: dict[str, StrictFloat | StrictInt] | None = None,
+        loss: float | None = None,
+        losses: dict[str, float] | None = None,
         preference: Literal["left", "tie", "both_bad", "right"] | None = None,
-        label: StrictInt | None = None,
+        label: int | None = None,
         unjudgeable: str | None = None,
         comment: str | None = None,
     ) -> Document:
@@ -251,10 +250,11 @@ def server_of(tools: Tools | None, evaluation: Evaluation | None) -> MCPServer:
 
 
 def _registered(function: Callable[..., Any]) -> Tool:
-    """Return the tool of a function, which refuses arguments that the function has not."""
+    """Return the tool of a function, which refuses unknown arguments and values of other types."""
     tool = Tool.from_function(refusing(function))
     arguments = tool.fn_metadata.arg_model
-    arguments.model_config["extra"] = "forbid"
+    # Else `true` and "1" are losses of 1.0
+    arguments.model_config.update(extra="forbid", strict=True)
     arguments.model_rebuild(force=True)
     tool.parameters = arguments.model_json_schema(by_alias=True)
     return tool

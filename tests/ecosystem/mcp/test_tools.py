@@ -151,7 +151,7 @@ def test_what_a_tool_does_not_take_is_refused(service: Service) -> None:
                 {"label": True},
                 {"losses": {"left": "1"}},
             ):
-                assert "valid" in await refused(client, "judge", **place, **wrong)
+                assert "should be a valid" in await refused(client, "judge", **place, **wrong)
             assert (await called(client, "look", session=session))["rounds"]["judged"] == 0
             await called(client, "judge", **place, loss=1)
 
