@@ -98,11 +98,16 @@ async function checkChain(certificate) {
 }
 
 async function checkSeed(certificate) {
+  if (typeof certificate.final !== "boolean")
+    throw new Difference(`final is ${certificate.final}, expected true or false`);
   equal(certificate.kind, certificate.final ? "final" : "interim", "kind");
-  if (!certificate.final) return "interim: the seed is not revealed yet";
+  if (!certificate.final) {
+    equal(certificate.seed, null, "seed");
+    return "interim: the seed is not revealed yet";
+  }
   const seed = fromHex(certificate.seed, certificate.seed?.length, "seed");
   equal(certificate.commitment, hexOf(await sha256(seed)), "commitment");
-  return "the seed is the one whose hash was published before the first draw";
+  return "the seed has the hash that this file states";
 }
 
 async function checkSignature(certificate, trusted) {
@@ -137,7 +142,8 @@ async function check(file, trusted, report) {
     report("canonical JSON");
     for (const part of [checkDigests, checkChain, checkSeed, checkSignature])
       report(await part(certificate, trusted));
-    return "The file is unchanged and signed; its claim was not computed again.";
+    const whose = trusted ? "" : "; whose key it is, the file cannot show";
+    return `The file is as its signer signed it; whether its claim holds was not computed${whose}.`;
   } catch (error) {
     if (error instanceof Uncheckable) return `Cannot be checked: ${error.message}.`;
     if (error instanceof Difference) return `Does not hold: ${error.message}.`;

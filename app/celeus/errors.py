@@ -261,7 +261,7 @@ class ShareNotFound(NotFound):
 
 
 class ObservationConflict(Conflict):
-    """The round already has another loss; correct it with an amendment."""
+    """The round already has another judgement, or the runs that are reported."""
 
 
 class RoundNotHeld(Conflict):

@@ -21,6 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "verify.html"
 FINAL = FOLDER / "sharp-ahead.zero_one.final.json"
 VALID = [FINAL, FOLDER / "table-each.tabled.interim.json"]
 PUBLIC = public_of(KEY).hex()
+SIGNED = "The file is as its signer signed it; whether its claim holds was not computed"
 
 
 def resigned(change: Callable[[dict[str, Any]], object]) -> bytes:
@@ -50,6 +51,11 @@ FORGED = {
         "chain.head",
     ),
     "plan": (resigned(lambda it: it["plan"].update(alpha=0.1)), "plan_digest is"),
+    "final": (resigned(lambda it: it.update(final=0, kind="interim")), "final is 0"),
+    "seed kept": (
+        resigned(lambda it: it.update(final=False, kind="interim")),
+        "seed is ",
+    ),
     "seed": (resigned(lambda it: it.update(seed=sha256(b"another").hexdigest())), "commitment is"),
     "key": (spoilt(by_anybody), "everybody can sign"),
     "spelling": (FINAL.read_bytes() + b"\n", "canonical JSON"),
@@ -76,11 +82,16 @@ def verdict_on(browser: Browser, content: bytes, key: str = "") -> tuple[str, li
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.name)
-def test_a_certificate_is_unchanged_and_signed(browser: Browser, path: Path) -> None:
+def test_a_certificate_is_as_it_was_signed_and_no_more_is_said(
+    browser: Browser, path: Path
+) -> None:
     verdict, checks = verdict_on(browser, path.read_bytes(), PUBLIC)
-    assert verdict == "The file is unchanged and signed; its claim was not computed again."
+    assert verdict == f"{SIGNED}."
     assert (len(checks), checks[-1]) == (5, "signed by the key you gave")
-    _, checks = verdict_on(browser, path.read_bytes())
+    seed = "has the hash that this file states" if path == FINAL else "is not revealed yet"
+    assert checks[-2].endswith(f"the seed {seed}")
+    verdict, checks = verdict_on(browser, path.read_bytes())
+    assert verdict == f"{SIGNED}; whose key it is, the file cannot show."
     assert checks[-1] == f"signed by {PUBLIC}: whose key that is, the file cannot show"
 
 

@@ -18,6 +18,7 @@ from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
 import celeus
 from celeus.api.pools.items import archive_of
+from celeus.client.bundle import bundled
 from celeus.commands.verify import DRAWS_TELL
 from celeus.core.certificate.chain import chain_head, chain_start, opening
 from celeus.core.certificate.document import certificate as make
@@ -387,6 +388,11 @@ def test_what_is_refused_in_the_archive_is_one_line(
         ["{picture}"],
         ["{other}"],
         ["{cut}"],
+        ["{cut_letter}"],
+        ["{cut_bundle}"],
+        ["{listed}"],
+        ["{wrapped}"],
+        ["{certificate}", "--items", "{picture}"],
         ["{certificate}", "--pool", "/dev/zero"],
         ["{certificate}", "--pool", "{picture}"],
         ["{certificate}", "--items", "/dev/zero"],
@@ -406,10 +412,15 @@ def test_what_cannot_be_checked_ends_with_status_2_and_one_line(
     run: Run, certificate: Path, pool: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
     files = {"certificate": certificate, "pool": pool}
+    whole, columns = certificate.read_bytes(), pool.read_bytes()
     contents = {
         "picture": b"\x89PNG\r\n\x1a\n" + bytes(64),
         "other": b'{"format":"sarif","runs":[]}',
-        "cut": certificate.read_bytes()[:-40],
+        "cut": whole[:-40],
+        "cut_letter": whole[:-40] + "ü".encode()[:1],
+        "cut_bundle": bundled(whole, columns)[:-40],
+        "listed": b"[" + whole + b"]",
+        "wrapped": json.dumps({"certificate": json.loads(whole)}, indent=2).encode(),
     }
     for name, content in contents.items():
         files[name] = tmp_path / name

@@ -83,8 +83,11 @@ def test_what_a_file_leaves_open_is_asked_with_the_options_that_answer(
 def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text(ANSWERS)
+    empty = tmp_path / "empty.csv"
+    empty.touch()
     nowhere = f"pool_{0:032}"
     for wrong, why in (
+        (("open", empty, "--budget", 5), f"{empty} has no items"),
         (("open", tmp_path / "none.csv", "--budget", 5), "no file and no pool"),
         (("open", nowhere, "--budget", 5), "pool"),
         (("open", nowhere), "give --precision, --at-most, --at-least or --budget, or --all"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import celeus
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.export_formats import EXPORTS
 from celeus.intake.formats.exports import fits
@@ -370,6 +371,26 @@ def test_the_lines_of_labels_below_the_header_of_qualtrics_are_no_items() -> Non
     assert found.read_as[-1] == "without 2 lines of labels below the header"
     assert [row for _, row in found.rows()] == answers
     assert [row for _, row in sheet(table(*answers)).rows()] == answers
+
+
+def test_an_answer_in_qualtrics_has_its_own_id(tmp_path: Path) -> None:
+    names = ["StartDate", "EndDate", "Finished", "RecordedDate", "ResponseId", "Q1", "Q2"]
+    path = tmp_path / "survey.csv"
+    answers = [
+        dict.fromkeys(names, "x") | {"ResponseId": f"R_{number}abc", "Q2": f"because of {number}"}
+        for number in range(6)
+    ]
+    path.write_bytes(table(*answers))
+    with pytest.raises(NeedsAnswer) as asked:
+        celeus.read_items(path)
+    (question,) = asked.value.questions
+    assert "ResponseId" not in [choice["value"] for choice in question["choices"]]
+    found = celeus.read_items(path, answer="Q2")
+    assert [item["id"] for item in found] == [row["ResponseId"] for row in answers]
+    path.write_bytes(table(*answers, answers[0]))
+    with pytest.raises(NeedsAnswer) as asked:
+        celeus.read_items(path, answer="Q2")
+    assert [question["name"] for question in asked.value.questions] == ["repeats"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.form)

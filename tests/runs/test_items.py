@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import celeus
+from celeus.errors import InvalidValue
 from celeus.runs.items import item_rows, scale_of
 from tests.intake.workbooks import sheet, workbook
 
@@ -248,3 +249,20 @@ def test_what_cannot_be_read_is_refused_by_name(name: str) -> None:
     call, text = REFUSED[name]
     with pytest.raises(celeus.Refusal, match=text):
         call()
+
+
+def test_a_guess_off_the_scale_is_refused_with_the_value_of_the_file(tmp_path: Path) -> None:
+    """Guesses of 0 and 1 are drawn to their mean; this one is no guess."""
+    attempt = {"entry_type": "attempt", "status": 2, "probe_classname": "dan.A"}
+    attempts = [
+        attempt
+        | {"uuid": f"u{number}", "prompt": {"turns": [{"content": {"text": f"Do {number}"}}]}}
+        | {"outputs": [{"text": f"No {number}"}], "detector_results": {"dan.Hit": [found]}}
+        for number, found in enumerate([5.0, *(0.0, 1.0) * 15])
+    ]
+    path = tmp_path / "garak.report.jsonl"
+    path.write_text("\n".join(map(json.dumps, attempts)))
+    with pytest.raises(InvalidValue) as caught:
+        item_rows(path, scale_of("zero_one"))
+    assert (caught.value.rule or "").startswith("surrogate: a number from 0 to 1")
+    assert caught.value.value == "5.0"

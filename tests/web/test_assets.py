@@ -141,6 +141,16 @@ def test_a_bundle_is_served_until_a_script_it_was_made_of_is_another(tmp_path: P
     assert Assets(folder, bundle).lookup_path("a.js")[0] == str(folder / "a.js")
 
 
+@pytest.mark.parametrize("sources", ["{}", "[]", '{"a.js": "', "null", '{"a.js": 1}', "\xff"])
+def test_a_bundle_that_names_no_sources_is_not_served(tmp_path: Path, sources: str) -> None:
+    folder, bundle = tmp_path / "static", tmp_path / "bundle"
+    for place in (folder, bundle):
+        place.mkdir()
+        (place / "a.js").write_text(place.name)
+    (bundle / "sources.json").write_bytes(sources.encode("latin-1"))
+    assert Assets(folder, bundle).lookup_path("a.js")[0] == str(folder / "a.js")
+
+
 @pytest.mark.skipif(not ESBUILD.exists(), reason="Node or its packages are missing: make bundle")
 def test_every_script_that_a_page_names_is_bundled(tmp_path: Path) -> None:
     command = [shutil.which("node") or "node", "bundle.js", str(tmp_path)]

@@ -12,6 +12,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
 
 from celeus.agents.evaluation import Evaluation
 from celeus.client.blocking import Client
@@ -253,9 +254,6 @@ class EvaluationTools:
 
 def server_of(tools: Tools | None, evaluation: Evaluation | None) -> MCPServer:
     """Return the server of these tools; without a service those of the gate alone."""
-    server = MCPServer(
-        "celeus", instructions=INSTRUCTIONS, version=own_version(), log_level="WARNING"
-    )
     offered: list[Callable[..., Any]] = []
     if tools is not None:
         offered += [tools.pools, tools.open_session, tools.compare, tools.next_item]
@@ -263,6 +261,21 @@ def server_of(tools: Tools | None, evaluation: Evaluation | None) -> MCPServer:
     if evaluation is not None:
         hidden = EvaluationTools(evaluation)
         offered += [hidden.propose, hidden.budget]
-    for tool in offered:
-        server.add_tool(refusing(tool))
-    return server
+    return MCPServer(
+        "celeus",
+        instructions=INSTRUCTIONS,
+        version=own_version(),
+        log_level="WARNING",
+        tools=[*map(_registered, offered)],
+    )
+
+
+def _registered(function: Callable[..., Any]) -> Tool:
+    """Return the tool of a function, which refuses unknown arguments and values of other types."""
+    tool = Tool.from_function(refusing(function))
+    arguments = tool.fn_metadata.arg_model
+    # Else `true` and "1" are losses of 1.0
+    arguments.model_config.update(extra="forbid", strict=True)
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool

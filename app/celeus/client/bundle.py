@@ -9,6 +9,8 @@ from typing import IO
 from celeus.errors import InvalidValue
 
 CERTIFICATE, COLUMNS = "certificate.json", "columns.npz"
+BEGINNING = b"PK\3\4"
+"""First bytes of a bundle, also of one that was cut off."""
 ENCRYPTED = 1
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """The date of all entries, so that the same parts make the same bytes."""
@@ -28,7 +30,7 @@ def parts_of(file: IO[bytes], parts: Mapping[str, IO[bytes]]) -> bool:
 
     Refuses a zip archive that is no bundle.
     """
-    is_zip = zipfile.is_zipfile(file)
+    is_zip = _is_zip(file)
     file.seek(0)
     if not is_zip:
         return False
@@ -46,6 +48,16 @@ def parts_of(file: IO[bytes], parts: Mapping[str, IO[bytes]]) -> bool:
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError) as error:
         raise _refused(str(error)) from error
     return True
+
+
+def _is_zip(file: IO[bytes]) -> bool:
+    try:
+        beginning = file.read(len(BEGINNING))
+    except OSError:
+        # Reading all of it names the reason
+        return False
+    file.seek(0)
+    return beginning == BEGINNING or zipfile.is_zipfile(file)
 
 
 def _refused(why: str) -> InvalidValue:

@@ -117,6 +117,8 @@ def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
     if not file.is_file():
         rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
         raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
+    if not file.stat().st_size:
+        raise InvalidValue(f"{file} has no items", field="pool", rule="a file with an item a row")
     try:
         made = client.create_pool(file.stem, file, **members)
     except NeedsAnswer as refusal:

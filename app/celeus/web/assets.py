@@ -107,9 +107,12 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _made_of(bundle: Path, digests: dict[str, str]) -> bool:
-    """Return whether a bundle exists and was made of files with these digests."""
-    sources = bundle / SOURCES
-    return sources.is_file() and json.loads(sources.read_text()).items() <= digests.items()
+    """Return whether a bundle exists and names its sources, all of them with these digests."""
+    try:
+        sources = json.loads((bundle / SOURCES).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(sources, dict) and bool(sources) and sources.items() <= digests.items()
 
 
 def serve(app: Starlette, assets: Assets) -> None:

@@ -35,11 +35,14 @@ _PICTURES = {".png", ".svg", ".webp"}
 _LISTING = re.compile(r"^## (.+)$|^- \[.*?\]\((.+?)\)", re.MULTILINE)
 
 REFERENCE = "/reference"
-_PICTURE_HEADERS = {
-    "Cache-Control": "private, no-cache",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "X-Content-Type-Options": "nosniff",
-}
+_CHECK_PAGE = {"docs/verify.html", "docs/verify.js"}
+"""Files of the page that checks a signature; it stands alone, and works from the disk as well."""
+_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_CHECK_POLICY = (
+    "default-src 'none'; script-src 'self'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'"
+)
+_FILE_HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 
 Resolve = Callable[[str], str | None]
 """Function from a link of the page to its address on this service; None if it has none."""
@@ -181,12 +184,18 @@ class Library:
         return shelves
 
     @cached_property
-    def pictures(self) -> Mapping[str, Path]:
-        """Files of pictures, by their paths below the documentation's address."""
+    def files(self) -> Mapping[str, tuple[Path, str]]:
+        """Files sent as they are, with their policies, by paths below the documentation's address.
+
+        They are pictures, and the page that checks a signature.
+        """
         return {
-            path.removeprefix("docs/"): file
+            path.removeprefix("docs/"): (
+                file,
+                _CHECK_POLICY if path in _CHECK_PAGE else _PICTURE_POLICY,
+            )
             for path, file in self._files.items()
-            if file.suffix in _PICTURES
+            if file.suffix in _PICTURES or path in _CHECK_PAGE
         }
 
     def address(self, page: str, link: str) -> str | None:
@@ -234,12 +243,12 @@ async def problems(request: Request) -> Response:
 
 @router.get(HOME + "/{path:path}")
 async def document(view: AnyonesPage, request: Request, path: str) -> Response:
-    """Show a page of the documentation, or a picture in one."""
+    """Show a page of the documentation, or a file that a page names."""
     library = await asyncio.to_thread(_library)
-    picture = library.pictures.get(path)
-    if picture is not None:
-        answer = StaticFiles().file_response(picture, picture.stat(), request.scope)
-        answer.headers.update(_PICTURE_HEADERS)
+    if path in library.files:
+        file, policy = library.files[path]
+        answer = StaticFiles().file_response(file, file.stat(), request.scope)
+        answer.headers.update(_FILE_HEADERS | {"Content-Security-Policy": policy})
         return answer
     page = library.documents.get(path)
     if page is None:
@@ -251,5 +260,5 @@ async def document(view: AnyonesPage, request: Request, path: str) -> Response:
 def _library() -> Library:
     """Return the documentation, rendered once."""
     library = Library.load()
-    _ = library.shelves, library.pictures
+    _ = library.shelves, library.files
     return library

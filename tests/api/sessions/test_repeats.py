@@ -109,6 +109,7 @@ async def test_who_goes_on_with_a_draw_is_told_the_runs_that_were_made(client: A
     conflict = await client.post(f"/v1/sessions/{session}/observe", json=later)
     assert (conflict.status_code, conflict.json()["code"]) == (409, "observation_conflict")
     assert "has 1 runs already" in conflict.json()["detail"]
+    assert "amendment" not in conflict.json()["title"]
     await sent(client, session, "observe", worker="bob", round=round_, loss=1, runs=2)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["rounds"]["judged"], status["runs"]) == (1, 2)

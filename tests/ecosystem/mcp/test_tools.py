@@ -151,6 +151,31 @@ def test_a_pool_of_several_systems_is_refused_in_words_of_the_tools(service: Ser
     asyncio.run(run())
 
 
+def test_what_a_tool_does_not_take_is_refused(service: Service) -> None:
+    """Truth values and texts are no losses, and a misspelt option opens no other session."""
+    pool = pool_of(service, "misspelt")
+
+    async def run() -> None:
+        async with Client(command(**service.environment)) as client:
+            asked = {"pool": pool, "budget": 2}
+            error = await refused(client, "open_session", **asked, decide={"margin": 0.1})
+            assert "decide" in error
+            session = (await called(client, "open_session", **asked))["id"]
+            held = await called(client, "next_item", session=session, worker="agent")
+            place = {"session": session, "worker": "agent", "round": held["draws"][0]["round"]}
+            for wrong in (
+                {"loss": True},
+                {"loss": "1"},
+                {"label": True},
+                {"losses": {"left": "1"}},
+            ):
+                assert "should be a valid" in await refused(client, "judge", **place, **wrong)
+            assert (await called(client, "look", session=session))["rounds"]["judged"] == 0
+            await called(client, "judge", **place, loss=1)
+
+    asyncio.run(run())
+
+
 def test_two_systems_are_compared(service: Service) -> None:
     rows = [
         {"id": row["id"], "payload": row["payload"], "a": {"answer": "old"}, "b": {"answer": "new"}}

@@ -156,6 +156,15 @@ async def test_a_picture_is_sent_once(reader: AsyncClient) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
+async def test_the_page_that_checks_a_signature_is_served(reader: AsyncClient) -> None:
+    for name, kind in (("verify.html", "text/html"), ("verify.js", "text/javascript")):
+        answer = await reader.get(f"{HOME}/{name}")
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith(kind)
+        assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert 'href="/docs/verify.html"' in (await reader.get(f"{HOME}/certificates")).text
+
+
 async def test_the_documentation_is_behind_the_door(app: FastAPI) -> None:
     async with AsyncClient(transport=ASGITransport(app), base_url="http://celeus.test") as nobody:
         for path in (HOME, f"{HOME}/api", f"{HOME}/demo.png", "/reference"):

@@ -6,8 +6,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Final
 
 from celeus.core.certificate.ed25519 import OF_DIGEST, of_small_order
-from celeus.core.certificate.parsing import excerpt, moment, parse
-from celeus.core.certificate.report import FILE
+from celeus.core.certificate.parsing import check_format, moment, parse
 from celeus.core.plain import (
     HEX,
     SESSION,
@@ -115,10 +114,8 @@ class Certificate(Statement):
 
 def certificate_in(data: bytes) -> Certificate:
     """Return the certificate; Mismatch unless its bytes are canonical JSON of this form."""
-    if _FORMAT.search(data) is None:
-        shown = excerpt(data) if data else "empty"
-        raise Mismatch(FILE, shown, f"a certificate, which has the format {FORMAT}")
-    found = Certificate.from_dict(parse(data))
+    check_format(data, None if _FORMAT.search(data) is None else FORMAT, FORMAT)
+    found = Certificate.from_dict(parse(data, FORMAT))
     equal("kind", found.kind, "final" if found.final else "interim")
     if found.final:
         text(found.seed, "seed", HEX)

@@ -26,8 +26,10 @@ _TEXT: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MOMENT: Final = re.compile(r"(?!0000)(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6})\+00:00", re.ASCII)
 
 
-def parse(data: bytes) -> Object:
+def parse(data: bytes, file_format: str | None = None) -> Object:
     """The object in canonical JSON (RFC 8785); any other spelling of it differs.
+
+    Of a file that states another ``file_format``, or none, nothing is compared.
 
     What has more values than a document of its length is not read: they would take fifty times the
     memory of their bytes.
@@ -42,12 +44,22 @@ def parse(data: bytes) -> Object:
         canonical = canonical_json(value)
     except (ValueError, RecursionError) as error:
         # A file that was cut off, or spoilt on its way
-        place = FILE if isinstance(error, json.JSONDecodeError) else "the document"
+        spoilt = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
+        place = FILE if spoilt else "the document"
         raise Mismatch(place, excerpt(data), f"canonical JSON ({error})") from error
+    if file_format is not None:
+        check_format(data, value.get("format") if isinstance(value, dict) else None, file_format)
     if canonical != data:
         offset = _first_difference(data, canonical)
         raise Mismatch(f"byte {offset}", excerpt(data, offset), excerpt(canonical, offset))
     return members(value, "the document", value if isinstance(value, dict) else ())
+
+
+def check_format(data: bytes, stated: object, file_format: str) -> None:
+    """Refuse with `Mismatch` a file that is of another format."""
+    if stated != file_format:
+        shown = excerpt(data) if data else "empty"
+        raise Mismatch(FILE, shown, f"a certificate, which has the format {file_format}")
 
 
 def excerpt(data: bytes, start: int = 0) -> str:

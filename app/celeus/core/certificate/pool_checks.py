@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.parsing import EXCERPT
+from celeus.core.certificate.parsing import excerpt
+from celeus.core.certificate.report import ITEMS
 from celeus.core.interval import Interval
 from celeus.core.plain import SLACK, Mismatch, Object, Plain, equal, same
 from celeus.core.plans.best_plan import BestPlan
@@ -98,9 +99,9 @@ def _item(line: bytes, number: int, systems: AnySystems | None) -> tuple[Object,
             payload = composed_of_all(item)
         return item, canonical_json([item["id"], payload])
     except (Refusal, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        excerpt = line[:EXCERPT].decode(errors="replace")
+        shown = f"line {number}: {excerpt(line)}"
         rule = "an object with id and payload" + (", a and b" if systems is not None else "")
-        raise Mismatch(f"items, line {number}", excerpt, rule) from error
+        raise Mismatch(ITEMS, shown, rule) from error
 
 
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:

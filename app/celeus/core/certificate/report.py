@@ -25,8 +25,8 @@ CHECKS = (
 """Everything that can be checked, in this order; docs/certificates.md says what each proves."""
 
 LARGEST_CERTIFICATE_BYTES = 1 << 30
-FILE, POOL = "the file", "the pool"
-"""Places of differences by which nothing can be checked: another file, or a missing pool."""
+FILE, POOL, ITEMS = "the file", "the pool", "the file of items"
+"""Places of differences by which nothing can be checked: another file, or no pool."""
 NOT_REACHED = "not reached: something before it differs"
 
 
@@ -146,7 +146,8 @@ class Report:
         """The verdict on the certificate, as far as it could be checked."""
         if self.difference is None:
             return "holds"
-        return "cannot be checked" if self.difference.where in {FILE, POOL} else "does not hold"
+        unread = self.difference.where in {FILE, POOL, ITEMS}
+        return "cannot be checked" if unread else "does not hold"
 
     @property
     def line(self) -> str:

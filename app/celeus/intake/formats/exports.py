@@ -169,7 +169,8 @@ def _settled(export: Export, sheet: Sheet, options: Options) -> Sheet:
     roles = _roles(export, columns)
     if export.shown is not None and SEEN.isdisjoint(roles.values()):
         # Nobody knows what people were shown: asked, as of any table
-        return replace(sheet, form=export.form, read_as=(export.called, *sheet.read_as, *notes))
+        read_as = (export.called, *sheet.read_as, *notes)
+        return replace(sheet, form=export.form, read_as=read_as, roles=roles)
     metrics = _metrics(export.scores, columns)
     metric = _chosen(metrics, options, pair=not set(SIDES).isdisjoint(roles.values()))
     if metric is not None:

@@ -59,7 +59,8 @@ class Sheet:
     """The rows of a file, as often as they are asked for, each with the number of its line or row.
 
     ``form`` is what the file is, such as `csv` or `lm-eval`; ``read_as`` is how it was read, a
-    phrase each; ``known`` is what its format settles, None where the columns have to say it.
+    phrase each; ``known`` is what its format settles, None where the columns have to say it, all
+    but those with ``roles`` by name.
     ``cells`` says that values are texts, as in CSV.
     """
 
@@ -68,6 +69,7 @@ class Sheet:
     read_as: tuple[str, ...] = ()
     known: Known | None = None
     cells: bool = False
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
 def bounded(rows: Iterator[tuple[int, SheetRow]]) -> Iterator[tuple[int, SheetRow]]:

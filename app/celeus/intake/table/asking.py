@@ -24,6 +24,7 @@ from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import ANY, NOTHING, Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
+    BY_FORMAT,
     GUESSES,
     HIDDEN,
     JUDGED,
@@ -157,7 +158,9 @@ def _check_once(placed: Sequence[Placed]) -> None:
 
 def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:
     """The roles of columns of which nobody has said anything."""
-    return guessed(columns, kind) if sheet.known is None else by_format(columns, sheet.known)
+    if sheet.known is not None:
+        return by_format(columns, sheet.known)
+    return with_roles(guessed(columns, kind), sheet.roles, BY_FORMAT, "format")
 
 
 def _doubted(

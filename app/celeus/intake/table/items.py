@@ -427,9 +427,11 @@ class Items:
 
     def _surrogate(self, name: str, cells: Mapping[str, Any]) -> object:
         found = self._loss(name, cells)
-        if self._guess is None or not (found is None or isinstance(found, float)):
-            return found
-        return self._guess.of(found)
+        if found is not None:
+            scale = self.measures[name].kind
+            if not isinstance(found, float) or not scale.lower <= found <= scale.upper:
+                return found
+        return found if self._guess is None else self._guess.of(found)
 
     def _know(self, item: dict[str, Any], name: str, cells: Mapping[str, Any]) -> None:
         loss = self._loss(name, cells)

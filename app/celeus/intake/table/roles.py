@@ -23,6 +23,7 @@ JUDGED = frozenset({"answer", "messages", *SIDES})
 """Roles of what is judged itself."""
 ASKS = frozenset({"question", "text", "image", "payload"})
 """Roles of what is shown beside it, and is judged where there is nothing else."""
+BY_FORMAT = "the format says so"
 Source = Literal["format", "given", "name", "value"]
 
 
@@ -56,7 +57,7 @@ def by_format(columns: Sequence[Column], known: Known) -> list[Placed]:
         Placed(
             column.name,
             known.roles.get(column.name, HIDDEN),
-            "the format says so" if column.name in known.roles else beside,
+            BY_FORMAT if column.name in known.roles else beside,
             "format",
         )
         for column in columns
@@ -82,14 +83,19 @@ def by_mapping(
     ]
 
 
-def with_roles(placed: Sequence[Placed], roles: Mapping[str, str]) -> list[Placed]:
+def with_roles(
+    placed: Sequence[Placed],
+    roles: Mapping[str, str],
+    why: str = "given",
+    source: Source = "given",
+) -> list[Placed]:
     """The same columns, these with the roles that somebody gave, which no others have then."""
     _check_given([column.name for column in placed], roles)
     taken = {*roles.values()} - MANY
     if not taken.isdisjoint(GUESSES):
         taken |= {*GUESSES}
     return [
-        Placed(column.name, roles[column.name], "given", "given")
+        Placed(column.name, roles[column.name], why, source)
         if column.name in roles
         else replace(column, role=HIDDEN, why=f"another column is the {column.role}")
         if column.role in taken
