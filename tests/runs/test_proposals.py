@@ -222,3 +222,45 @@ def test_items_that_count_differently_or_twice_are_refused() -> None:
     ):
         with pytest.raises(celeus.Refusal, match=what):
             celeus.Proposals(rows, judge, incumbent="x", margin=0.1)
+
+
+def test_a_file_of_something_else_stays_as_it_is(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    for content in (b"a page\nof text", b'{"alpha":1}\n{"alpha', b'{"alpha": 1}'):
+        path.write_bytes(content)
+        with pytest.raises(LedgerBroken, match="no file of proposals"):
+            gate(file=path)
+        assert path.read_bytes() == content
+
+
+def test_a_header_that_was_not_written_whole_is_written_anew(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    gate(file=path).close()
+    header = path.read_bytes()
+    for size in (0, 9, len(header) - 1):
+        path.write_bytes(header[:size])
+        gate(file=path).close()
+        assert path.read_bytes() == header
+
+
+def test_an_account_that_does_not_follow_is_refused(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    with gate(file=path) as climb:
+        climb.propose(wrong_below(80))
+        climb.propose(wrong_below(20))
+        climb.propose(wrong_below(20))
+    header, proposed, answered, *others = path.read_bytes().splitlines(keepends=True)
+    for lines in (
+        [header, *others],
+        [header, proposed, answered, answered],
+        [header, answered],
+        [header, proposed, answered.replace(b'"judged":', b'"judged":-')],
+        [header, proposed, answered.replace(b"answered", b"said")],
+        [header, proposed.replace(b"0.025", b"NaN")],
+        [header, proposed.replace(b"0.025", b"0.02")],
+        [header, proposed, b"[]\n"],
+    ):
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(LedgerBroken, match="was changed"):
+            gate(file=path)
+        assert path.read_bytes() == b"".join(lines)

@@ -285,11 +285,15 @@ def _copied(candidate: object, field: str) -> object:
 class _Account:
     """The file of a gate: a header, and two lines a proposal.
 
-    The first one is on the disk before a loss is seen, so that no level comes back.
+    The first one is on the disk before a loss is seen, so that no level comes back. A file whose
+    levels are not those of its answers is refused; lines cut off at the end are not found.
     """
 
-    def __init__(self, file: AppendedFile) -> None:
+    def __init__(self, file: AppendedFile, alpha: float) -> None:
         self.file = file
+        self._alpha = alpha
+        self._level: float | None = None
+        """The level of a proposal that has no answer yet."""
         self.proposals = self.accepted = self.failed = self.judged = 0
         self._incumbent = self._candidate = ""
 
@@ -307,7 +311,7 @@ class _Account:
         rows = [[item.id, item.payload] for item in sorted(items, key=lambda item: item.id)]
         digest = hashlib.sha256(canonical_json(rows))
         settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
-        account = cls(AppendedFile(_path(path, digest.hexdigest())))
+        account = cls(AppendedFile(_path(path, digest.hexdigest())), settings["alpha"])
         try:
             account._read(settings, incumbent, judge)
         except BaseException:
@@ -333,8 +337,9 @@ class _Account:
             self.proposals += 1
             # Until it is accepted
             self.failed += record["level"] > 0.0
-            self._candidate = record["candidate"]
+            self._candidate, self._level = record["candidate"], record["level"]
             return
+        self._level = None
         self.judged += record["judged"]
         if record["accepted"]:
             self.accepted += 1
@@ -344,22 +349,21 @@ class _Account:
     def _read(self, settings: Mapping[str, Any], incumbent: object, judge: Fingerprint) -> None:
         """Take in the file, and check that the gate is the same; a new file gets a header."""
         whole, data = self.file.whole_lines()
-        if not whole and data and not data.startswith(b'{"alpha"'[: len(data)]):
-            raise _foreign(self.file.path)
-        self.file.cut(len(whole))
         if not whole:
             known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
-            header = {**settings, **known}
-            self.file.append([canonical_json(header)])
+            line = canonical_json({**settings, **known})
+            if not line.startswith(data):
+                raise self._foreign()
+            self.file.cut(0)
+            self.file.append([line])
             LOG.warning("celeus: a new account of alpha begins in %s", self.file.path.resolve())
             return
         try:
             header, *records = map(json.loads, whole.splitlines())
-            self._incumbent = header["incumbent"]
-            for record in records:
-                self._take(record)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _foreign(self.file.path) from error
+        except ValueError as error:
+            raise self._foreign() from error
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise self._foreign()
         for field, value in settings.items():
             if header.get(field) != value:
                 raise InvalidValue(
@@ -368,6 +372,11 @@ class _Account:
                     rule=f"{shortened(header.get(field))}, or {ANEW}",
                     value=value,
                 )
+        self._incumbent = str(header.get("incumbent"))
+        for record in records:
+            if not self._follows(record):
+                raise self._foreign()
+            self._take(record)
         if fingerprint(incumbent).against(self._incumbent).verdict == "changed":
             last = "the candidate accepted last" if self.accepted else "that of the beginning"
             raise InvalidValue(
@@ -376,6 +385,27 @@ class _Account:
                 rule=f"{last}, to go on where the gate was",
             )
         check_judge(judge, header.get("judge"), keep=False, ways=ANEW)
+        self.file.cut(len(whole))
+
+    def _follows(self, record: object) -> bool:
+        """Return whether a record may be the next one."""
+        match record:
+            case {"kind": "proposed", "level": int() | float() as level, "candidate": str()}:
+                return level in (0.0, proposed_level(self._alpha, self.failed))
+            case {"kind": "answered", "accepted": bool() as accepted, "judged": int() as judged}:
+                if self._level is None or isinstance(judged, bool):
+                    return False
+                return judged == 0 and not accepted if self._level == 0.0 else judged >= 0
+        return False
+
+    def _foreign(self) -> LedgerBroken:
+        path = self.file.path
+        return LedgerBroken(
+            f"{path} is no file of proposals, or was changed; nothing was written to it.",
+            field="file",
+            rule="a new file, or one as it was written",
+            value=str(path),
+        )
 
 
 def _items_of(rows: Sequence[Row]) -> list[Item]:
@@ -396,15 +426,6 @@ def _path(path: str | os.PathLike[str] | None, digest: str) -> Path:
     if path is not None:
         return Path(path)
     return session_folder() / f"{digest[:16]}.proposals.jsonl"
-
-
-def _foreign(path: Path) -> LedgerBroken:
-    return LedgerBroken(
-        f"{path} is no file of proposals, or was changed; nothing was written to it.",
-        field="file",
-        rule="a new file, or one as it was written",
-        value=str(path),
-    )
 
 
 def _number(value: object, name: str, scale: tuple[float, float] = SHARES[0]) -> float:
