@@ -264,3 +264,25 @@ def test_an_account_that_does_not_follow_is_refused(folder: Path) -> None:
         with pytest.raises(LedgerBroken, match="was changed"):
             gate(file=path)
         assert path.read_bytes() == b"".join(lines)
+
+
+def test_what_a_candidate_or_judge_changes_no_other_call_sees() -> None:
+    items = [{"id": str(number), "payload": {"expected": 0}} for number in range(60)]
+
+    def cheat(item: Item) -> list[int]:
+        item.payload["expected"] = -1
+        return [-1]
+
+    judged: set[tuple[int, float]] = set()
+
+    def careless(item: Item, output: Any) -> float:  # noqa: ANN401 -- any candidate
+        wrong = float(output != [item.payload["expected"]])
+        judged.add((output[0], wrong))
+        item.payload["expected"] = output[0] = -1
+        return wrong
+
+    with celeus.Proposals(items, careless, incumbent=[0], margin=0.1) as climb:
+        for candidate in (cheat, [-1], {item["id"]: [0] for item in items}):
+            assert not climb.propose(candidate).accepted
+        assert climb.incumbent == [0]
+    assert judged == {(0, 0.0), (-1, 1.0)}

@@ -231,7 +231,9 @@ class Proposals:
         return self._systems.same(first, second)
 
     def _loss(self, item: Item, outputs: "_Outputs") -> float:
-        value = self._judge(item, outputs.of(item))
+        # What one of them changes in an item or output, no other call is given
+        output = outputs.of(deepcopy(item))
+        value = self._judge(deepcopy(item), output)
         if not self._scored and isinstance(unboxed(value), bool):
             rule = 'a number, or name what is returned, as score=("accuracy", "higher")'
             message = f"the loss of {item.id!r} is {value}: is it right or wrong? Return {rule}"
@@ -261,13 +263,15 @@ class _Outputs:
 
     def known(self, item: Item) -> object:
         """Return the output if nothing has to be run for it, else None."""
-        return None if callable(self.candidate) else self.of(item)
+        if callable(self.candidate):
+            return None
+        return self.candidate if self._by_id is None else self._by_id[item.id]
 
     def of(self, item: Item) -> object:
-        """Return the output of an item."""
-        if self._by_id is not None:
-            return self._by_id[item.id]
-        return self.candidate(item) if callable(self.candidate) else self.candidate
+        """Return the output of an item, which is the caller's own."""
+        if callable(self.candidate):
+            return self.candidate(item)
+        return deepcopy(self.known(item))
 
 
 def _copied(candidate: object, field: str) -> object:
