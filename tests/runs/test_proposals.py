@@ -1,6 +1,7 @@
 """`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,38 @@ def test_what_a_candidate_or_judge_changes_no_other_call_sees() -> None:
             assert not climb.propose(candidate).accepted
         assert climb.incumbent == [0]
     assert judged == {(0, 0.0), (-1, 1.0)}
+
+
+class Model:
+    """A callable that is wrong on so many items of ten."""
+
+    def __init__(self, wrong: int, held: object = None) -> None:
+        self.wrong = wrong
+        self.held = held
+
+    def __call__(self, item: Item) -> str:
+        return "wrong" if item.payload % 10 < self.wrong else "right"
+
+    def answer(self, item: Item) -> str:
+        return self(item)
+
+
+def test_a_model_changed_in_place_is_another_candidate() -> None:
+    model = Model(6)
+    with gate(model) as climb:
+        model.wrong = 2
+        assert climb.propose(model).accepted
+        model.wrong = 0
+        assert climb.propose(model.answer).accepted
+        model.wrong = 9
+        assert not climb.propose(model).accepted
+
+
+def test_what_cannot_be_copied_is_not_proposed_against_itself() -> None:
+    model = Model(6, threading.Lock())
+    for candidate in (model, model.answer, lambda _: "right"):
+        with gate(candidate, file=f"{id(candidate)}.jsonl") as climb:
+            same = model.answer if candidate == model.answer else candidate
+            with pytest.raises(celeus.Refusal, match="another function or object"):
+                climb.propose(same)
+            assert climb.budget().proposals == 0

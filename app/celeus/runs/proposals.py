@@ -8,16 +8,18 @@ new seed. The levels of the tests, and the file that keeps what was spent of alp
     that of the incumbent it replaces is at most alpha, however many are proposed
 """
 
+import copy
 import hashlib
 import json
 import math
 import os
+import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +42,8 @@ from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
 ANEW = "another file: an account of its own"
+UNCOPIED = (AttributeError, RuntimeError, TypeError, ValueError, copy.Error, pickle.PickleError)
+"""Errors of an object that cannot be copied."""
 SHOWN_STEPS = 1000
 """Steps of the scale to which the figures of an answer are rounded."""
 
@@ -100,12 +104,12 @@ class Proposals:
     ``items`` are read as by `celeus.certify`; of each the id and the payload count, which may be
     any value, and neither guesses nor known losses, which are those of one output. A candidate is a
     function from an item to its output, outputs by id, or any other value, such as a prompt, that
-    ``judge`` is given as the output of every item. ``judge`` is given an item and an output and
-    returns the loss, or what ``score`` names. ``margin`` is the least improvement worth finding: a
-    candidate is rejected once an interval at level 0.1 says that it is not better by more; one that
-    is, is lost so with probability at most 0.1. ``normalisation``: where the text of an output
-    decides its loss, equal ones make no difference and need no judge, as in `celeus.compare`.
-    ``budget`` is the most items to judge for one proposal.
+    ``judge`` is given as the output of every item; objects are copied. ``judge`` is given an item
+    and an output and returns the loss, or what ``score`` names. ``margin`` is the least improvement
+    worth finding: a candidate is rejected once an interval at level 0.1 says that it is not better
+    by more; one that is, is lost so with probability at most 0.1. ``normalisation``: where the text
+    of an output decides its loss, equal ones make no difference and need no judge, as in
+    `celeus.compare`. ``budget`` is the most items to judge for one proposal.
 
     The promise is about the items, and about the first answer of candidate and judge on each, where
     these answer by chance: who proposes the same again then has new answers, some of them better.
@@ -189,6 +193,10 @@ class Proposals:
         """
         with self._lock:
             outputs = _Outputs(candidate, self._items, "candidate")
+            if outputs.is_function_of(self._incumbent):
+                rule = "another function or object than the incumbent"
+                message = f"the candidate must be {rule}, also where what it reads has changed"
+                raise InvalidValue(message, field="candidate", rule=rule)
             same = np.array([self._same(outputs, item) for item in self._items])
             level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
             number = self._account.begin(level, outputs.candidate)
@@ -232,8 +240,8 @@ class Proposals:
 
     def _loss(self, item: Item, outputs: "_Outputs") -> float:
         # What one of them changes in an item or output, no other call is given
-        output = outputs.of(deepcopy(item))
-        value = self._judge(deepcopy(item), output)
+        output = outputs.of(copy.deepcopy(item))
+        value = self._judge(copy.deepcopy(item), output)
         if not self._scored and isinstance(unboxed(value), bool):
             rule = 'a number, or name what is returned, as score=("accuracy", "higher")'
             message = f"the loss of {item.id!r} is {value}: is it right or wrong? Return {rule}"
@@ -261,6 +269,13 @@ class _Outputs:
                 message = f"the {field} has no output for {missing!r}: expected {rule}"
                 raise InvalidValue(message, field=field, rule=rule, value=missing)
 
+    def is_function_of(self, other: "_Outputs") -> bool:
+        """Return whether both are one function or object, of which there is no copy."""
+        first, second = self.candidate, other.candidate
+        if isinstance(first, MethodType):
+            return first == second
+        return callable(first) and first is second
+
     def known(self, item: Item) -> object:
         """Return the output if nothing has to be run for it, else None."""
         if callable(self.candidate):
@@ -271,16 +286,20 @@ class _Outputs:
         """Return the output of an item, which is the caller's own."""
         if callable(self.candidate):
             return self.candidate(item)
-        return deepcopy(self.known(item))
+        return copy.deepcopy(self.known(item))
 
 
 def _copied(candidate: object, field: str) -> object:
-    """Return a copy of a candidate's values: what the caller changes later is another candidate."""
-    if callable(candidate):
-        return candidate
+    """Return a copy of a candidate: what the caller changes later is another candidate.
+
+    Functions, and callable objects that cannot be copied, are returned as they are.
+    """
+    plain = isinstance(candidate, Mapping) and not callable(candidate)
     try:
-        return deepcopy(dict(candidate) if isinstance(candidate, Mapping) else candidate)
-    except TypeError as error:
+        return copy.deepcopy(dict(candidate) if plain else candidate)
+    except UNCOPIED as error:
+        if callable(candidate):
+            return candidate
         rule = "a text, outputs by id, a function of an item, or another value that can be copied"
         message = f"the {field} must be {rule}: {error}"
         raise InvalidValue(message, field=field, rule=rule) from error
