@@ -322,3 +322,12 @@ def test_what_cannot_be_copied_is_not_proposed_against_itself() -> None:
             with pytest.raises(celeus.Refusal, match="another function or object"):
                 climb.propose(same)
             assert climb.budget().proposals == 0
+
+
+@pytest.mark.parametrize(("field", "value"), [("alpha", 0), ("alpha", 1e-20), ("budget", True)])
+def test_a_setting_that_no_proposal_can_have_opens_no_account(
+    folder: Path, field: str, value: object
+) -> None:
+    with pytest.raises(celeus.Refusal, match=f"{field} must be"):
+        gate(**{field: value})
+    assert not (folder / ".celeus").exists()

@@ -30,6 +30,7 @@ from celeus.client.label_loop import JudgedScore, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.multiplicity.selection import alpha_left, proposed_level
+from celeus.core.plans.plan import check_alpha
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
@@ -143,6 +144,7 @@ class Proposals:
         name, whole = "loss" if named is None else named.name, self._scale.kind == "zero_one"
         self._score = JudgedScore(name, higher, whole, *ends)
         self.alpha, self.margin = _number(alpha, "alpha"), _number(margin, "margin", ends)
+        check_alpha(self.alpha)
         check_asked_alpha(self.alpha)
         check_margin(self.margin, (-self._scale.width, self._scale.width), "margin")
         self._most = _most(budget)
@@ -459,7 +461,7 @@ def _most(budget: int | None) -> float:
     if budget is None:
         return math.inf
     number = finite(budget, "budget", "budget")
-    if not (number.is_integer() and number >= 1.0):
+    if isinstance(unboxed(budget), bool) or not (number.is_integer() and number >= 1.0):
         rule = "a whole number of at least 1, or left out"
         raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=budget)
     return number
