@@ -331,3 +331,12 @@ def test_a_setting_that_no_proposal_can_have_opens_no_account(
     with pytest.raises(celeus.Refusal, match=f"{field} must be"):
         gate(**{field: value})
     assert not (folder / ".celeus").exists()
+
+
+def test_the_texts_of_the_incumbent_cost_nothing() -> None:
+    with gate() as climb:
+        assert str(climb.propose(wrong_below(50))).endswith("better by 0 to 0, 0 items judged")
+    with gate("plain", file="text.jsonl") as climb:
+        again = climb.propose("plain")
+        assert (again.accepted, again.judged, again.level) == (False, 0, 0.0)
+        assert climb.propose("plain ").level > 0.0

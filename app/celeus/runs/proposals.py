@@ -112,6 +112,8 @@ class Proposals:
     of an output decides its loss, equal ones make no difference and need no judge, as in
     `celeus.compare`. ``budget`` is the most items to judge for one proposal.
 
+    The very texts of the incumbent are rejected, and nothing is spent.
+
     The promise is about the items, and about the first answer of candidate and judge on each, where
     these answer by chance: who proposes the same again then has new answers, some of them better.
 
@@ -200,9 +202,10 @@ class Proposals:
                 message = f"the candidate must be {rule}, also where what it reads has changed"
                 raise InvalidValue(message, field="candidate", rule=rule)
             same = np.array([self._same(outputs, item) for item in self._items])
-            level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
+            equal = bool(same.all()) or self._equal(outputs)
+            level = 0.0 if equal else proposed_level(self.alpha, self._account.failed)
             number = self._account.begin(level, outputs.candidate)
-            if same.all():
+            if equal:
                 self._account.end(accepted=False, judged=0)
                 return Proposal(number, accepted=False, lower=0.0, upper=0.0, judged=0, level=0.0)
             # Drawn after the candidate and its level are fixed
@@ -232,6 +235,11 @@ class Proposals:
             if item.id not in self._losses:
                 self._losses[item.id] = self._loss(item, self._incumbent)
             test.judge(draw, losses[item.id] - self._losses[item.id])
+
+    def _equal(self, outputs: "_Outputs") -> bool:
+        """Return whether the candidate has the very texts of the incumbent."""
+        pairs = ((outputs.known(item), self._incumbent.known(item)) for item in self._items)
+        return all(isinstance(text, str) and text == incumbent for text, incumbent in pairs)
 
     def _same(self, outputs: "_Outputs", item: Item) -> bool:
         """Return whether the incumbent is known to give the same output, with nothing run."""
@@ -279,7 +287,7 @@ class _Outputs:
         return callable(first) and first is second
 
     def known(self, item: Item) -> object:
-        """Return the output if nothing has to be run for it, else None."""
+        """Return the output if equal has to be run for it, else None."""
         if callable(self.candidate):
             return None
         return self.candidate if self._by_id is None else self._by_id[item.id]
