@@ -215,11 +215,13 @@ def test_a_candidate_without_outputs_and_a_bool_are_refused(candidate: object, w
         climb.propose(candidate)
 
 
-def test_items_that_count_differently_or_twice_are_refused() -> None:
+def test_items_that_count_differently_or_twice_or_have_losses_are_refused() -> None:
     for rows, what in (
         ([{"id": "a", "payload": 1, "weight": 2.0}], "a weight"),
         ([{"id": "a", "payload": 1}] * 2, "twice"),
         ([{"id": "a", "payload": 1}, {"payload": 1}], "no id"),
+        ([{"id": "a", "payload": 1, "surrogate": 0.5}], "surrogate, which a gate does not use"),
+        ([{"id": "a", "payload": 1, "known": 1}], "known, which a gate does not use"),
     ):
         with pytest.raises(celeus.Refusal, match=what):
             celeus.Proposals(rows, judge, incumbent="x", margin=0.1)

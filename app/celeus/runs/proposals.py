@@ -31,6 +31,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.multiplicity.selection import alpha_left, proposed_level
 from celeus.core.plans.plan import check_alpha
+from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
@@ -45,6 +46,8 @@ FORMAT = "celeus-proposals-1"
 ANEW = "another file: an account of its own"
 UNCOPIED = (AttributeError, RuntimeError, TypeError, ValueError, copy.Error, pickle.PickleError)
 """Errors of an object that cannot be copied."""
+UNUSED = FIELDS - {"id", "payload", "group", "weight"}
+"""Members of an item that are about one output, where a gate has many."""
 SHOWN_STEPS = 1000
 """Steps of the scale to which the figures of an answer are rounded."""
 
@@ -103,8 +106,8 @@ class Proposals:
     """A gate that accepts a candidate where it is better than the incumbent, which it then becomes.
 
     ``items`` are read as by `celeus.certify`; of each the id and the payload count, which may be
-    any value, and neither guesses nor known losses, which are those of one output. A candidate is a
-    function from an item to its output, outputs by id, or any other value, such as a prompt, that
+    any value. Guesses and known losses, which are those of one output, are refused. A candidate is
+    a function from an item to its output, outputs by id, or any other value, such as a prompt, that
     ``judge`` is given as the output of every item; objects are copied. ``judge`` is given an item
     and an output and returns the loss, or what ``score`` names. ``margin`` is the least improvement
     worth finding: a candidate is rejected once an interval at level 0.1 says that it is not better
@@ -449,6 +452,12 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
         if "id" not in row or "weight" in row:
             rule = "items with an id each, which all count the same"
             raise InvalidValue(f"item {number} has no id, or a weight", field="items", rule=rule)
+        if unused := sorted(row.keys() & UNUSED):
+            rule = "without the members of one output, such as surrogate and known"
+            message = (
+                f"item {number} has {unused[0]}, which a gate does not use: items must be {rule}"
+            )
+            raise InvalidValue(message, field="items", rule=rule)
         items.append(Item(str(row["id"]), row.get("payload")))
     if len({item.id for item in items}) < len(items):
         raise InvalidValue("an id is there twice", field="items", rule="every id once")
