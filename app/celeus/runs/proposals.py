@@ -307,9 +307,10 @@ def _copied(candidate: object, field: str) -> object:
 
     Functions, and callable objects that cannot be copied, are returned as they are.
     """
-    plain = isinstance(candidate, Mapping) and not callable(candidate)
     try:
-        return copy.deepcopy(dict(candidate) if plain else candidate)
+        if isinstance(candidate, Mapping) and not callable(candidate):
+            return copy.deepcopy(dict(candidate))
+        return copy.deepcopy(candidate)
     except UNCOPIED as error:
         if callable(candidate):
             return candidate
@@ -322,7 +323,8 @@ class _Account:
     """The file of a gate: a header, and two lines a proposal.
 
     The first one is on the disk before a loss is seen, so that no level comes back. A file whose
-    levels are not those of its answers is refused; lines cut off at the end are not found.
+    levels are not those of its answers is refused; that the last lines were cut off or changed is
+    not found.
     """
 
     def __init__(self, file: AppendedFile, alpha: float) -> None:
@@ -396,7 +398,7 @@ class _Account:
             return
         try:
             header, *records = map(json.loads, whole.splitlines())
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:
             raise self._foreign() from error
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise self._foreign()
