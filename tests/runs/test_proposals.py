@@ -229,7 +229,8 @@ def test_items_that_count_differently_or_twice_or_have_losses_are_refused() -> N
 
 def test_a_file_of_something_else_stays_as_it_is(folder: Path) -> None:
     path = folder / "mine.jsonl"
-    for content in (b"a page\nof text", b'{"alpha":1}\n{"alpha', b'{"alpha": 1}'):
+    unread = (b"a page\nof text", b'{"alpha": 1}', b'{"alpha":1}\n{"alpha', b"[" * 100_000 + b"\n")
+    for content in unread:
         path.write_bytes(content)
         with pytest.raises(LedgerBroken, match="no file of proposals"):
             gate(file=path)
