@@ -1,6 +1,7 @@
 """`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +215,131 @@ def test_a_candidate_without_outputs_and_a_bool_are_refused(candidate: object, w
         climb.propose(candidate)
 
 
-def test_items_that_count_differently_or_twice_are_refused() -> None:
+def test_items_that_count_differently_or_twice_or_have_losses_are_refused() -> None:
     for rows, what in (
         ([{"id": "a", "payload": 1, "weight": 2.0}], "a weight"),
         ([{"id": "a", "payload": 1}] * 2, "twice"),
         ([{"id": "a", "payload": 1}, {"payload": 1}], "no id"),
+        ([{"id": "a", "payload": 1, "surrogate": 0.5}], "surrogate, which a gate does not use"),
+        ([{"id": "a", "payload": 1, "known": 1}], "known, which a gate does not use"),
     ):
         with pytest.raises(celeus.Refusal, match=what):
             celeus.Proposals(rows, judge, incumbent="x", margin=0.1)
+
+
+def test_a_file_of_something_else_stays_as_it_is(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    unread = (b"a page\nof text", b'{"alpha": 1}', b'{"alpha":1}\n{"alpha', b"[" * 100_000 + b"\n")
+    for content in unread:
+        path.write_bytes(content)
+        with pytest.raises(LedgerBroken, match="no file of proposals"):
+            gate(file=path)
+        assert path.read_bytes() == content
+
+
+def test_a_header_that_was_not_written_whole_is_written_anew(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    gate(file=path).close()
+    header = path.read_bytes()
+    for size in (0, 9, len(header) - 1):
+        path.write_bytes(header[:size])
+        gate(file=path).close()
+        assert path.read_bytes() == header
+
+
+def test_an_account_that_does_not_follow_is_refused(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    with gate(file=path) as climb:
+        climb.propose(wrong_below(80))
+        climb.propose(wrong_below(20))
+        climb.propose(wrong_below(20))
+    header, proposed, answered, *others = path.read_bytes().splitlines(keepends=True)
+    for lines in (
+        [header, *others],
+        [header, proposed, answered, answered],
+        [header, answered],
+        [header, proposed, answered.replace(b'"judged":', b'"judged":-')],
+        [header, proposed, answered.replace(b"answered", b"said")],
+        [header, proposed.replace(b"0.025", b"NaN")],
+        [header, proposed.replace(b"0.025", b"0.02")],
+        [header, proposed, b"[]\n"],
+    ):
+        path.write_bytes(b"".join(lines))
+        with pytest.raises(LedgerBroken, match="was changed"):
+            gate(file=path)
+        assert path.read_bytes() == b"".join(lines)
+
+
+def test_what_a_candidate_or_judge_changes_no_other_call_sees() -> None:
+    items = [{"id": str(number), "payload": {"expected": 0}} for number in range(60)]
+
+    def cheat(item: Item) -> list[int]:
+        item.payload["expected"] = -1
+        return [-1]
+
+    judged: set[tuple[int, float]] = set()
+
+    def careless(item: Item, output: Any) -> float:  # noqa: ANN401 -- any candidate
+        wrong = float(output != [item.payload["expected"]])
+        judged.add((output[0], wrong))
+        item.payload["expected"] = output[0] = -1
+        return wrong
+
+    with celeus.Proposals(items, careless, incumbent=[0], margin=0.1) as climb:
+        for candidate in (cheat, [-1], {item["id"]: [0] for item in items}):
+            assert not climb.propose(candidate).accepted
+        assert climb.incumbent == [0]
+    assert judged == {(0, 0.0), (-1, 1.0)}
+
+
+class Model:
+    """A callable that is wrong on so many items of ten."""
+
+    def __init__(self, wrong: int, held: object = None) -> None:
+        self.wrong = wrong
+        self.held = held
+
+    def __call__(self, item: Item) -> str:
+        return "wrong" if item.payload % 10 < self.wrong else "right"
+
+    def answer(self, item: Item) -> str:
+        return self(item)
+
+
+def test_a_model_changed_in_place_is_another_candidate() -> None:
+    model = Model(6)
+    with gate(model) as climb:
+        model.wrong = 2
+        assert climb.propose(model).accepted
+        model.wrong = 0
+        assert climb.propose(model.answer).accepted
+        model.wrong = 9
+        assert not climb.propose(model).accepted
+
+
+def test_what_cannot_be_copied_is_not_proposed_against_itself() -> None:
+    model = Model(6, threading.Lock())
+    for candidate in (model, model.answer, lambda _: "right"):
+        with gate(candidate, file=f"{id(candidate)}.jsonl") as climb:
+            same = model.answer if candidate == model.answer else candidate
+            with pytest.raises(celeus.Refusal, match="another function or object"):
+                climb.propose(same)
+            assert climb.budget().proposals == 0
+
+
+@pytest.mark.parametrize(("field", "value"), [("alpha", 0), ("alpha", 1e-20), ("budget", True)])
+def test_a_setting_that_no_proposal_can_have_opens_no_account(
+    folder: Path, field: str, value: object
+) -> None:
+    with pytest.raises(celeus.Refusal, match=f"{field} must be"):
+        gate(**{field: value})
+    assert not (folder / ".celeus").exists()
+
+
+def test_the_texts_of_the_incumbent_cost_nothing() -> None:
+    with gate() as climb:
+        assert str(climb.propose(wrong_below(50))).endswith("better by 0 to 0, 0 items judged")
+    with gate("plain", file="text.jsonl") as climb:
+        again = climb.propose("plain")
+        assert (again.accepted, again.judged, again.level) == (False, 0, 0.0)
+        assert climb.propose("plain ").level > 0.0

@@ -24,7 +24,7 @@ from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.runs.run_file import PoolForm
 from celeus.core.session.outcome import Judgement
-from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.errors import Busy, InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.fair_lock import FairLock
 from celeus.runs.run import Run
 from tests.faults.disks import small_disk
@@ -205,13 +205,47 @@ def test_other_items_and_other_settings_are_refused(tmp_path: Path) -> None:
     Run.open(path, FORM, ROWS, ASKED).close_file()
 
 
-@pytest.mark.parametrize("content", [b"my notes", b"a\nb\n", b'{"format": "other"}\n', b"\x00\x01"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"my notes", b"a\nb\n", b'{"format": "other"}\n', b"\x00\x01"),
+        *(b'{"created_at":"2026"}', b'{"created_at":"2026","format":"other"}'),
+    ],
+)
 def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(InvalidValue, match="is no session's file"):
         Run.open(path, FORM, ROWS, ASKED)
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("size", [0, 9, 15, 24, 60])
+def test_a_header_that_was_not_written_whole_is_written_anew(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "exam.celeus"
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+    path.write_bytes(path.read_bytes()[:size])
+    Run.open(path, FORM, ROWS, ASKED).close_file()
+
+
+def test_a_fork_writes_nothing(run: Run) -> None:
+    before = run.file.path.read_bytes()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            judged(run, 1)
+        except Busy:
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert run.file.path.read_bytes() == before
+
+
+def test_a_device_is_no_file() -> None:
+    with pytest.raises(InvalidValue, match="/dev/null is no file"):
+        Run.open(Path("/dev/null"), FORM, ROWS, ASKED)
 
 
 def test_a_changed_record_is_found(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import errno
 import fcntl
 import json
 import os
+import re
+import stat
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailabl
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 JUDGED = frozenset({"observation", "unjudgeable"})
 """Kinds of the records that judge a round."""
+_BEGINNING = re.compile(rb'\{"created_at":"[-+:.TZ\d]*')
+_VERSION = f'","format":"{FORMAT}","items":'.encode()
 _OPEN: "weakref.WeakValueDictionary[Path, AppendedFile]" = weakref.WeakValueDictionary()
 """Files that this process has open, by resolved path."""
 
@@ -62,11 +66,16 @@ class AppendedFile:
             ) from error
         # Also closed when the object is collected
         self._end = weakref.finalize(self, os.close, self._descriptor)
+        # A fork inherits the lock
+        self._process = os.getpid()
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            self.close()
+            raise InvalidValue(f"{path} is no file", field="file", rule="a file's path")
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
-            raise Busy(f"{path} is in use by another process.") from None
+            raise self._busy() from None
         _OPEN[place] = self
 
     def __enter__(self) -> Self:
@@ -89,7 +98,12 @@ class AppendedFile:
         os.ftruncate(self._descriptor, size)
 
     def append(self, lines: Iterable[bytes]) -> None:
-        """Write all lines or, if the disk is full, none; they are on the disk when this returns."""
+        """Write all lines or, if the disk is full, none; they are on the disk when this returns.
+
+        Raises Busy in another process than the one that opened the file.
+        """
+        if os.getpid() != self._process:
+            raise self._busy()
         if not self._end.alive:
             raise InvalidValue(
                 f"{self.path} was closed, or opened anew: nothing more is written to it.",
@@ -106,6 +120,9 @@ class AppendedFile:
             os.ftruncate(self._descriptor, size)
             raise unwritten(self.path, error) from error
 
+    def _busy(self) -> Busy:
+        return Busy(f"{self.path} is in use by another process.")
+
 
 class LedgerFile(AppendedFile):
     """A ledger's file."""
@@ -116,7 +133,7 @@ class LedgerFile(AppendedFile):
         A file whose items were not all written is emptied too: nothing was drawn from it.
         """
         whole, data = self.whole_lines()
-        if not whole and not data.startswith(b'{"created_at"'[: len(data)]):
+        if not whole and not _begins_header(data):
             raise _foreign(self.path)
         lines = whole.splitlines()
         header = self._header(lines[0]) if lines else None
@@ -216,6 +233,15 @@ def unwritten(path: Path, error: OSError) -> Unavailable:
         field="file",
         rule="a disk with room",
     )
+
+
+def _begins_header(data: bytes) -> bool:
+    """Return whether a header may begin so."""
+    begun = _BEGINNING.match(data)
+    if begun is None:
+        return b'{"created_at":"'.startswith(data)
+    rest = data[begun.end() :]
+    return rest.startswith(_VERSION) or _VERSION.startswith(rest)
 
 
 def _foreign(path: Path) -> InvalidValue:

@@ -8,16 +8,18 @@ new seed. The levels of the tests, and the file that keeps what was spent of alp
     that of the incumbent it replaces is at most alpha, however many are proposed
 """
 
+import copy
 import hashlib
 import json
 import math
 import os
+import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +30,8 @@ from celeus.client.label_loop import JudgedScore, finite, unboxed
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.multiplicity.selection import alpha_left, proposed_level
+from celeus.core.plans.plan import check_alpha
+from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Systems
 from celeus.core.session.improvement import ImprovementTest
@@ -40,6 +44,10 @@ from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
 ANEW = "another file: an account of its own"
+UNCOPIED = (AttributeError, RuntimeError, TypeError, ValueError, copy.Error, pickle.PickleError)
+"""Errors of an object that cannot be copied."""
+UNUSED = FIELDS - {"id", "payload", "group", "weight"}
+"""Members of an item that are about one output, where a gate has many."""
 SHOWN_STEPS = 1000
 """Steps of the scale to which the figures of an answer are rounded."""
 
@@ -98,14 +106,16 @@ class Proposals:
     """A gate that accepts a candidate where it is better than the incumbent, which it then becomes.
 
     ``items`` are read as by `celeus.certify`; of each the id and the payload count, which may be
-    any value, and neither guesses nor known losses, which are those of one output. A candidate is a
-    function from an item to its output, outputs by id, or any other value, such as a prompt, that
-    ``judge`` is given as the output of every item. ``judge`` is given an item and an output and
-    returns the loss, or what ``score`` names. ``margin`` is the least improvement worth finding: a
-    candidate is rejected once an interval at level 0.1 says that it is not better by more; one that
-    is, is lost so with probability at most 0.1. ``normalisation``: where the text of an output
-    decides its loss, equal ones make no difference and need no judge, as in `celeus.compare`.
-    ``budget`` is the most items to judge for one proposal.
+    any value. Guesses and known losses, which are those of one output, are refused. A candidate is
+    a function from an item to its output, outputs by id, or any other value, such as a prompt, that
+    ``judge`` is given as the output of every item; objects are copied. ``judge`` is given an item
+    and an output and returns the loss, or what ``score`` names. ``margin`` is the least improvement
+    worth finding: a candidate is rejected once an interval at level 0.1 says that it is not better
+    by more; one that is, is lost so with probability at most 0.1. ``normalisation``: where the text
+    of an output decides its loss, equal ones make no difference and need no judge, as in
+    `celeus.compare`. ``budget`` is the most items to judge for one proposal.
+
+    The very texts of the incumbent are rejected, and nothing is spent.
 
     The promise is about the items, and about the first answer of candidate and judge on each, where
     these answer by chance: who proposes the same again then has new answers, some of them better.
@@ -139,6 +149,7 @@ class Proposals:
         name, whole = "loss" if named is None else named.name, self._scale.kind == "zero_one"
         self._score = JudgedScore(name, higher, whole, *ends)
         self.alpha, self.margin = _number(alpha, "alpha"), _number(margin, "margin", ends)
+        check_alpha(self.alpha)
         check_asked_alpha(self.alpha)
         check_margin(self.margin, (-self._scale.width, self._scale.width), "margin")
         self._most = _most(budget)
@@ -189,10 +200,15 @@ class Proposals:
         """
         with self._lock:
             outputs = _Outputs(candidate, self._items, "candidate")
+            if outputs.is_function_of(self._incumbent):
+                rule = "another function or object than the incumbent"
+                message = f"the candidate must be {rule}, also where what it reads has changed"
+                raise InvalidValue(message, field="candidate", rule=rule)
             same = np.array([self._same(outputs, item) for item in self._items])
-            level = 0.0 if same.all() else proposed_level(self.alpha, self._account.failed)
+            equal = bool(same.all()) or self._equal(outputs)
+            level = 0.0 if equal else proposed_level(self.alpha, self._account.failed)
             number = self._account.begin(level, outputs.candidate)
-            if same.all():
+            if equal:
                 self._account.end(accepted=False, judged=0)
                 return Proposal(number, accepted=False, lower=0.0, upper=0.0, judged=0, level=0.0)
             # Drawn after the candidate and its level are fixed
@@ -223,6 +239,11 @@ class Proposals:
                 self._losses[item.id] = self._loss(item, self._incumbent)
             test.judge(draw, losses[item.id] - self._losses[item.id])
 
+    def _equal(self, outputs: "_Outputs") -> bool:
+        """Return whether the candidate has the very texts of the incumbent."""
+        pairs = ((outputs.known(item), self._incumbent.known(item)) for item in self._items)
+        return all(isinstance(text, str) and text == incumbent for text, incumbent in pairs)
+
     def _same(self, outputs: "_Outputs", item: Item) -> bool:
         """Return whether the incumbent is known to give the same output, with nothing run."""
         first, second = outputs.known(item), self._incumbent.known(item)
@@ -231,7 +252,9 @@ class Proposals:
         return self._systems.same(first, second)
 
     def _loss(self, item: Item, outputs: "_Outputs") -> float:
-        value = self._judge(item, outputs.of(item))
+        # What one of them changes in an item or output, no other call is given
+        output = outputs.of(copy.deepcopy(item))
+        value = self._judge(copy.deepcopy(item), output)
         if not self._scored and isinstance(unboxed(value), bool):
             rule = 'a number, or name what is returned, as score=("accuracy", "higher")'
             message = f"the loss of {item.id!r} is {value}: is it right or wrong? Return {rule}"
@@ -259,24 +282,38 @@ class _Outputs:
                 message = f"the {field} has no output for {missing!r}: expected {rule}"
                 raise InvalidValue(message, field=field, rule=rule, value=missing)
 
+    def is_function_of(self, other: "_Outputs") -> bool:
+        """Return whether both are one function or object, of which there is no copy."""
+        first, second = self.candidate, other.candidate
+        if isinstance(first, MethodType):
+            return first == second
+        return callable(first) and first is second
+
     def known(self, item: Item) -> object:
-        """Return the output if nothing has to be run for it, else None."""
-        return None if callable(self.candidate) else self.of(item)
+        """Return the output if equal has to be run for it, else None."""
+        if callable(self.candidate):
+            return None
+        return self.candidate if self._by_id is None else self._by_id[item.id]
 
     def of(self, item: Item) -> object:
-        """Return the output of an item."""
-        if self._by_id is not None:
-            return self._by_id[item.id]
-        return self.candidate(item) if callable(self.candidate) else self.candidate
+        """Return the output of an item, which is the caller's own."""
+        if callable(self.candidate):
+            return self.candidate(item)
+        return copy.deepcopy(self.known(item))
 
 
 def _copied(candidate: object, field: str) -> object:
-    """Return a copy of a candidate's values: what the caller changes later is another candidate."""
-    if callable(candidate):
-        return candidate
+    """Return a copy of a candidate: what the caller changes later is another candidate.
+
+    Functions, and callable objects that cannot be copied, are returned as they are.
+    """
     try:
-        return deepcopy(dict(candidate) if isinstance(candidate, Mapping) else candidate)
-    except TypeError as error:
+        if isinstance(candidate, Mapping) and not callable(candidate):
+            return copy.deepcopy(dict(candidate))
+        return copy.deepcopy(candidate)
+    except UNCOPIED as error:
+        if callable(candidate):
+            return candidate
         rule = "a text, outputs by id, a function of an item, or another value that can be copied"
         message = f"the {field} must be {rule}: {error}"
         raise InvalidValue(message, field=field, rule=rule) from error
@@ -285,11 +322,16 @@ def _copied(candidate: object, field: str) -> object:
 class _Account:
     """The file of a gate: a header, and two lines a proposal.
 
-    The first one is on the disk before a loss is seen, so that no level comes back.
+    The first one is on the disk before a loss is seen, so that no level comes back. A file whose
+    levels are not those of its answers is refused; that the last lines were cut off or changed is
+    not found.
     """
 
-    def __init__(self, file: AppendedFile) -> None:
+    def __init__(self, file: AppendedFile, alpha: float) -> None:
         self.file = file
+        self._alpha = alpha
+        self._level: float | None = None
+        """The level of a proposal that has no answer yet."""
         self.proposals = self.accepted = self.failed = self.judged = 0
         self._incumbent = self._candidate = ""
 
@@ -307,7 +349,7 @@ class _Account:
         rows = [[item.id, item.payload] for item in sorted(items, key=lambda item: item.id)]
         digest = hashlib.sha256(canonical_json(rows))
         settings = {**settings, "format": FORMAT, "items": digest.hexdigest()}
-        account = cls(AppendedFile(_path(path, digest.hexdigest())))
+        account = cls(AppendedFile(_path(path, digest.hexdigest())), settings["alpha"])
         try:
             account._read(settings, incumbent, judge)
         except BaseException:
@@ -333,8 +375,9 @@ class _Account:
             self.proposals += 1
             # Until it is accepted
             self.failed += record["level"] > 0.0
-            self._candidate = record["candidate"]
+            self._candidate, self._level = record["candidate"], record["level"]
             return
+        self._level = None
         self.judged += record["judged"]
         if record["accepted"]:
             self.accepted += 1
@@ -344,22 +387,21 @@ class _Account:
     def _read(self, settings: Mapping[str, Any], incumbent: object, judge: Fingerprint) -> None:
         """Take in the file, and check that the gate is the same; a new file gets a header."""
         whole, data = self.file.whole_lines()
-        if not whole and data and not data.startswith(b'{"alpha"'[: len(data)]):
-            raise _foreign(self.file.path)
-        self.file.cut(len(whole))
         if not whole:
             known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
-            header = {**settings, **known}
-            self.file.append([canonical_json(header)])
+            line = canonical_json({**settings, **known})
+            if not line.startswith(data):
+                raise self._foreign()
+            self.file.cut(0)
+            self.file.append([line])
             LOG.warning("celeus: a new account of alpha begins in %s", self.file.path.resolve())
             return
         try:
             header, *records = map(json.loads, whole.splitlines())
-            self._incumbent = header["incumbent"]
-            for record in records:
-                self._take(record)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _foreign(self.file.path) from error
+        except (RecursionError, ValueError) as error:
+            raise self._foreign() from error
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
+            raise self._foreign()
         for field, value in settings.items():
             if header.get(field) != value:
                 raise InvalidValue(
@@ -368,6 +410,11 @@ class _Account:
                     rule=f"{shortened(header.get(field))}, or {ANEW}",
                     value=value,
                 )
+        self._incumbent = str(header.get("incumbent"))
+        for record in records:
+            if not self._follows(record):
+                raise self._foreign()
+            self._take(record)
         if fingerprint(incumbent).against(self._incumbent).verdict == "changed":
             last = "the candidate accepted last" if self.accepted else "that of the beginning"
             raise InvalidValue(
@@ -376,6 +423,27 @@ class _Account:
                 rule=f"{last}, to go on where the gate was",
             )
         check_judge(judge, header.get("judge"), keep=False, ways=ANEW)
+        self.file.cut(len(whole))
+
+    def _follows(self, record: object) -> bool:
+        """Return whether a record may be the next one."""
+        match record:
+            case {"kind": "proposed", "level": int() | float() as level, "candidate": str()}:
+                return level in (0.0, proposed_level(self._alpha, self.failed))
+            case {"kind": "answered", "accepted": bool() as accepted, "judged": int() as judged}:
+                if self._level is None or isinstance(judged, bool):
+                    return False
+                return judged == 0 and not accepted if self._level == 0.0 else judged >= 0
+        return False
+
+    def _foreign(self) -> LedgerBroken:
+        path = self.file.path
+        return LedgerBroken(
+            f"{path} is no file of proposals, or was changed; nothing was written to it.",
+            field="file",
+            rule="a new file, or one as it was written",
+            value=str(path),
+        )
 
 
 def _items_of(rows: Sequence[Row]) -> list[Item]:
@@ -386,6 +454,12 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
         if "id" not in row or "weight" in row:
             rule = "items with an id each, which all count the same"
             raise InvalidValue(f"item {number} has no id, or a weight", field="items", rule=rule)
+        if unused := sorted(row.keys() & UNUSED):
+            rule = "without the members of one output, such as surrogate and known"
+            message = (
+                f"item {number} has {unused[0]}, which a gate does not use: items must be {rule}"
+            )
+            raise InvalidValue(message, field="items", rule=rule)
         items.append(Item(str(row["id"]), row.get("payload")))
     if len({item.id for item in items}) < len(items):
         raise InvalidValue("an id is there twice", field="items", rule="every id once")
@@ -398,15 +472,6 @@ def _path(path: str | os.PathLike[str] | None, digest: str) -> Path:
     return session_folder() / f"{digest[:16]}.proposals.jsonl"
 
 
-def _foreign(path: Path) -> LedgerBroken:
-    return LedgerBroken(
-        f"{path} is no file of proposals, or was changed; nothing was written to it.",
-        field="file",
-        rule="a new file, or one as it was written",
-        value=str(path),
-    )
-
-
 def _number(value: object, name: str, scale: tuple[float, float] = SHARES[0]) -> float:
     return number_on(scale, value, name) if isinstance(value, str) else finite(value, name, name)
 
@@ -415,7 +480,7 @@ def _most(budget: int | None) -> float:
     if budget is None:
         return math.inf
     number = finite(budget, "budget", "budget")
-    if not (number.is_integer() and number >= 1.0):
+    if isinstance(unboxed(budget), bool) or not (number.is_integer() and number >= 1.0):
         rule = "a whole number of at least 1, or left out"
         raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=budget)
     return number
