@@ -429,6 +429,7 @@ def test_what_cannot_be_checked_ends_with_status_2_and_one_line(
     assert answer.status == 2
     assert answer.err.startswith("celeus: cannot be checked: ")
     assert answer.err.count("\n") == 1
+    assert "checked: nothing" not in answer.out
 
 
 @pytest.mark.parametrize(

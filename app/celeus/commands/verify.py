@@ -105,7 +105,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     if as_json:
         more = {"verdict": report.verdict, "subjects": [asdict(named) for named in subjects]}
         typer.echo(json.dumps(report.to_dict() | more, indent=2))
-    else:
+    elif report.checked:
         _print(report, subjects)
     if not report.valid:
         _echo(f"celeus: {report.line}", err=True)
@@ -241,7 +241,7 @@ def _print(report: "Report", subjects: "tuple[Subject, ...]") -> None:
         _echo(f"opened by {report.stamped_at}, says the stamp of a timestamping service")
     elif report.claim is not None and "timestamp" not in report.unchecked:
         _echo("no time stamp: when it was opened rests on the issuer's word")
-    _echo(f"checked: {', '.join(report.checked) or 'nothing'}")
+    _echo(f"checked: {', '.join(report.checked)}")
     for name, reason in report.unchecked.items():
         _echo(f"not checked: {name} ({reason})")
     if report.valid:
