@@ -93,12 +93,12 @@ def check_threshold(threshold: float, scale: Ends, field: str) -> None:
         raise _refused(field, rule, threshold, meant(threshold, scale))
 
 
-def check_width(precision: float, scale: Ends) -> None:
+def check_width(precision: float, scale: Ends, field: str = "precision") -> None:
     """Refuse the width of an interval that is not a part of the scale's."""
     width = scale[1] - scale[0]
     if not 0.0 < precision < width:
         rule = f"above 0 and below the scale's width {width:g}"
-        raise _refused("precision", rule, precision, meant(precision, scale, above=0.0))
+        raise _refused(field, rule, precision, meant(precision, scale, above=0.0))
 
 
 def check_margin(margin: float, scale: Ends, field: str) -> None:

@@ -145,11 +145,14 @@ def test_an_attestation_is_about_what_was_named(run: Run, named: Path) -> None:
     assert "the certificate names model.bin sha256:" in refused.err
 
 
-def test_an_attestation_of_something_else_does_not_hold(run: Run, named: Path) -> None:
+@pytest.mark.parametrize("change", [{"digest": {"sha256": "cd" * 32}}, {"name": "gpt-9"}])
+def test_an_attestation_of_something_else_does_not_hold(
+    run: Run, named: Path, change: dict[str, object]
+) -> None:
     """Signed by the key itself, past what `celeus attest` refuses."""
     envelope = attested((named / "certificate.json").read_bytes(), [], KEY)
     statement = json.loads(base64.b64decode(json.loads(envelope)["payload"]))
-    statement["subject"][0]["digest"] = {"sha256": "cd" * 32}
+    statement["subject"][0].update(change)
     payload = canonical_json(statement)
     parts = json.loads(envelope) | {"payload": base64.b64encode(payload).decode()}
     signature = sign(signed_bytes(payload), KEY)

@@ -275,7 +275,7 @@ def test_every_output_becomes_an_item_for_people(run: Run, results: Path, tmp_pa
         (("--out", "x", "--filter", "strict"), "has no filter 'strict', only none"),
         (("--out", "x", "--model", "a", "--model", "b"), "1 logs and 2 names: give one --model"),
         (("--out", "x", "--model", "a"), "are both of a: name the models with --model, one a log"),
-        (("--out", "x", "--backtest", 7), "precision"),
+        (("--out", "x", "--backtest", 7), "backtest must be above 0 and below the scale's width 1"),
     ],
 )
 def test_bad_wishes_are_refused_in_one_line_and_leave_nothing(  # noqa: PLR0913 -- fixtures

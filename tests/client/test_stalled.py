@@ -348,6 +348,29 @@ def test_a_session_is_resumed_by_name_until_it_is_closed(client: Client, known: 
     assert again.status().name == "exam (v2)"
 
 
+@pytest.mark.parametrize(
+    "outcome",
+    [Answer(503, {"retry-after": "60"}, b"{}"), LostAnswer("gone"), Answer(200, {}, b"{}")],
+)
+def test_of_a_call_that_hangs_is_told_without_delay(
+    outcome: Answer | LostAnswer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever the status says, the next renewal of the leases does not wait for it."""
+    now = 0.0
+    monkeypatch.setattr(label_loop, "monotonic", lambda: now)
+    [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
+    turns.held, times = [Turn(read(Draw, DRAW), lambda: True)], label_loop.CallTimes()
+    with times.call(turns):
+        now = 1e6
+        warning = label_loop.warn_of_hanging([turns], times)
+        assert isinstance(next(warning), Request)
+        with pytest.raises(StopIteration):
+            warning.send(outcome)
+    assert "'q3' has taken 1e+06 s: judgements that came later wait for it" in caplog.text
+
+
 def test_a_call_hangs_after_thirty_seconds_and_ten_times_the_median(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -219,6 +219,15 @@ def test_other_settings_are_another_session(folder: Path) -> None:
     assert len(list((folder / ".celeus").iterdir())) == 2
 
 
+def test_the_name_of_a_file_follows_from_what_is_no_default(folder: Path) -> None:
+    """Pinned: with another name nobody would find the judgements that lie in the file."""
+    rows = [{"id": "a"}, {"id": "b"}]
+    celeus.certify(rows, None, precision=0.3).client.close()
+    celeus.certify(rows, None, precision=0.3, metrics={"faithful": "zero_one"}).client.close()
+    names = {file.stem for file in (folder / ".celeus").glob("*.jsonl")}
+    assert names == {"5ca264fd6ec36d03", "e1eef427041deda0"}
+
+
 def test_a_notebook_may_run_its_cell_again() -> None:
     items, losses = exam()
     first = celeus.certify(items, lambda item: losses[item.id], precision=0.3)

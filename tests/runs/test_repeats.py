@@ -327,6 +327,9 @@ def test_runs_of_the_same_tasks_are_no_sample_of_a_population() -> None:
     rows = [{"id": f"t{task}", "input": "?", "run": run} for task in range(9) for run in range(2)]
     mapping = {"id": "id", "input": "question"}
     asked: dict[str, Any] = {"target": "population", "budget": 9}
-    with pytest.raises(Refusal, match="runs of the same tasks are no sample"):
-        celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="runs"), None, **asked)
+    runs = celeus.read_items(rows, mapping=mapping, repeats="runs")
+    for items in (runs, runs[:12]):
+        with pytest.raises(Refusal, match="runs of the same tasks are no sample"):
+            celeus.certify(items, None, **asked)
+    assert runs[0] in runs[:1]
     celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="items"), None, **asked)

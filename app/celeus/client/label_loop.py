@@ -11,7 +11,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
-from celeus.client.exchange import TRIES, Flow, Pause, get, member, post
+from celeus.client.exchange import TRIES, Flow, Pause, Request, member, post, sent
 from celeus.client.fingerprint import LOG
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
@@ -667,7 +667,10 @@ def check_concurrency(concurrency: int) -> None:
 
 
 def warn_of_hanging(workers: Sequence[HeldTurns], times: CallTimes) -> Flow[None]:
-    """Log each worker's call that hangs, once: its items, and the judgements that wait for it."""
+    """Log each worker's call that hangs, once: its items, and the judgements that wait for it.
+
+    The status is asked for once: leases are not renewed while its answer is waited for.
+    """
     for turns in workers:
         items = [turn.id for turn in [*turns.held] if turn.said is None]
         length = times.hanging(turns)
@@ -675,7 +678,8 @@ def warn_of_hanging(workers: Sequence[HeldTurns], times: CallTimes) -> Flow[None
             continue
         more = f" and {len(items) - 1} more" if len(items) > 1 else ""
         try:
-            waiting = (yield from get(turns.path))["rounds"]["waiting"]
+            status = (yield from sent(Request("GET", turns.path), tries=1)).document()
+            waiting = member(member(status, "rounds"), "waiting")
         except Refusal:
             # A key that only labels does not see the status
             behind = "judgements that came later wait for it"

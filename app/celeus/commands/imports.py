@@ -481,7 +481,9 @@ def _backtest(pool: "JoinedItems | Pairing", precision: float | None, runs: int)
     if precision is None:
         return []
     from celeus.intake.joining import Pairing
+    from celeus.units import SHARES, check_width
 
+    check_width(precision, SHARES[isinstance(pool, Pairing)], "backtest")
     done = backtested(pool, precision, runs)
     if not isinstance(pool, Pairing):
         return _told(done, "mean loss", runs)

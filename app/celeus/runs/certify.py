@@ -446,11 +446,18 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
 
 def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Path:
     """Return the path of the session's file, the same for the same items and settings."""
-    asked: list[Any] = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
+    # Without defaults, so that a later field leaves the names of earlier files as they are
+    claim = _differing(asdict(request.claim), asdict(Claim()))
+    asked: list[Any] = [form.to_dict(), claim, [dict(row) for row in rows]]
     if request.table is not None:
-        asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
+        table = _differing(asdict(request.table), asdict(TableRequest()))
+        asked.append([[name, repr(value)] for name, value in table.items()])
     name = digest_of(asked)[:16]
     return session_folder() / f"{name}.jsonl"
+
+
+def _differing(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def session_folder() -> Path:

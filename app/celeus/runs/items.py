@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, Self, SupportsIndex, overload
 
 from celeus.client.calls import file_answers
 from celeus.client.fingerprint import LOG
@@ -43,7 +43,17 @@ Ends = tuple[float, float]
 
 
 class RunItems(list[dict[str, Any]]):
-    """Items that are several runs of every task, read with ``repeats`` `runs`."""
+    """Items that are several runs of every task, read with ``repeats`` `runs`, and slices of it."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Self: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> dict[str, Any] | Self:
+        """Return an item, or of a slice items that are runs as well."""
+        if isinstance(index, slice):
+            return type(self)(super().__getitem__(index))
+        return super().__getitem__(index)
 
 
 def read_items(  # noqa: PLR0913 -- the answers, each by its name

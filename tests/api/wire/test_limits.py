@@ -208,6 +208,7 @@ async def test_a_key_may_ask_so_often_and_is_told_when_it_may_again(
         assert problem["retry_after"] == int(answers[-1].headers["Retry-After"])
         assert answers[-1].headers["RateLimit-Policy"] == '"key";q=5;w=60'
         assert answers[-1].headers["RateLimit"] == f'"key";r=0;t={problem["retry_after"]}'
+        assert not {"policy", "quota"} & problem.keys()
         other = key_in(database_url, "read")
         assert (await client.get("/v1/pools", headers=bearer(other))).is_success
         assert (await client.get("/healthz")).is_success

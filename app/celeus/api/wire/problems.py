@@ -246,8 +246,8 @@ def problem(
 ) -> JSONResponse:
     """A problem as an answer; members that are None are left out.
 
-    A member `retry_after` is sent as a header too, and so is `quota`, the requests that `policy`
-    allows a minute.
+    A member `retry_after` is sent as a header too; `quota`, the requests that `policy` allows a
+    minute, as a header only.
     """
     body = {
         "type": f"{PROBLEMS_PAGE}#{code}",
@@ -261,8 +261,9 @@ def problem(
         headers["Retry-After"] = str(body.get("retry_after", RETRY_SECONDS))
     if "quota" in body:
         # draft-ietf-httpapi-ratelimit-headers-10
-        headers["RateLimit-Policy"] = f'"{body["policy"]}";q={body["quota"]};w=60'
-        headers["RateLimit"] = f'"{body["policy"]}";r=0;t={body["retry_after"]}'
+        policy, quota = body.pop("policy"), body.pop("quota")
+        headers["RateLimit-Policy"] = f'"{policy}";q={quota};w=60'
+        headers["RateLimit"] = f'"{policy}";r=0;t={body["retry_after"]}'
     if status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     if status in _BODY_LEFT:

@@ -1,4 +1,4 @@
-"""`celeus serve`, and what goes with it: migrate and openapi."""
+"""`celeus serve`, and what goes with it: `admin migrate` and `dev openapi`."""
 
 import gc
 import json

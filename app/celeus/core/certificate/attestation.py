@@ -109,8 +109,9 @@ def read_attestation(envelope: bytes) -> Attestation:
         raise FalseAttestation("no signature of it is by the key that signed the certificate")
     subjects = _subjects(statement.get("subject"))
     named = subjects_in(certificate)
-    if named and (other := _other(subjects, named)):
-        raise FalseAttestation(f"it says that it is about {other}, and {_names(named)}")
+    others = [subject for subject in subjects if subject not in named]
+    if named and others:
+        raise FalseAttestation(f"it says that it is about {others[0]}, and {_names(named)}")
     return Attestation(canonical_json(certificate), subjects)
 
 
