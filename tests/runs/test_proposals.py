@@ -1,6 +1,7 @@
 """`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
 
 import json
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -343,3 +344,15 @@ def test_the_texts_of_the_incumbent_cost_nothing() -> None:
         again = climb.propose("plain")
         assert (again.accepted, again.judged, again.level) == (False, 0, 0.0)
         assert climb.propose("plain ").level > 0.0
+
+
+class Unpicklable:
+    """A value whose copy raises what only pickle's module names."""
+
+    def __reduce_ex__(self, _: object) -> str:
+        raise pickle.PicklingError
+
+
+def test_a_value_that_cannot_be_copied_is_refused_whatever_its_copy_raises() -> None:
+    with gate() as climb, pytest.raises(celeus.Refusal, match="value that can be copied"):
+        climb.propose(Unpicklable())

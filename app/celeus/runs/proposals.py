@@ -13,7 +13,6 @@ import hashlib
 import json
 import math
 import os
-import pickle
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -44,8 +43,6 @@ from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
 ANEW = "another file: an account of its own"
-UNCOPIED = (AttributeError, RuntimeError, TypeError, ValueError, copy.Error, pickle.PickleError)
-"""Errors of an object that cannot be copied."""
 UNUSED = FIELDS - {"id", "payload", "group", "weight"}
 """Members of an item that are about one output, where a gate has many."""
 SHOWN_STEPS = 1000
@@ -311,7 +308,7 @@ def _copied(candidate: object, field: str) -> object:
         if isinstance(candidate, Mapping) and not callable(candidate):
             return copy.deepcopy(dict(candidate))
         return copy.deepcopy(candidate)
-    except UNCOPIED as error:
+    except Exception as error:  # also PicklingError, whose module nothing here may import
         if callable(candidate):
             return candidate
         rule = "a text, outputs by id, a function of an item, or another value that can be copied"
