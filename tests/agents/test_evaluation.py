@@ -70,7 +70,7 @@ def test_a_text_accepted_just_before_the_end_is_where_the_next_run_begins(
         assert evaluation.propose("x").accepted
         before = evaluation.budget()
     # As if killed before the incumbent was replaced
-    settings.incumbent.rename(settings.incumbent.with_name("best.txt.new"))
+    settings.incumbent.rename(settings.incumbent.with_name(".best.txt.celeus-new"))
     settings.incumbent.write_text("plain")
     with evaluating(settings) as evaluation:
         assert evaluation.budget() == before
@@ -123,3 +123,22 @@ def test_a_program_that_ended_is_started_anew_for_the_next_proposal(settings: Se
         with pytest.raises(celeus.Refusal):
             evaluation.propose("crash")
         assert evaluation.propose("x").accepted
+
+
+def test_a_candidate_under_test_takes_no_name_of_the_users_and_leaves_nothing(
+    settings: Settings,
+) -> None:
+    draft = settings.incumbent.with_name("best.txt.new")
+    draft.write_text("mine")
+    program = Path(settings.program.split()[1])
+    program.write_text(
+        PROGRAM.replace("    wrong", "    if len(payload['candidate']) > 8: 1 / 0\n    wrong")
+    )
+    with evaluating(settings) as evaluation:
+        before = {path.name for path in Path().iterdir()}
+        assert evaluation.propose("x").accepted
+        assert not evaluation.propose("longer").accepted
+        with pytest.raises(celeus.Refusal):
+            evaluation.propose("longer than eight")
+        assert {path.name for path in Path().iterdir()} == before
+    assert draft.read_text() == "mine"

@@ -44,7 +44,11 @@ class Evaluation:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def propose(self, candidate: str) -> Proposal:
-        """Test a candidate; one that is accepted replaces the text of the incumbent's file."""
+        """Test a candidate; one that is accepted replaces the text of the incumbent's file.
+
+        While it is tested it is beside that file, as `.NAME.celeus-new`, where the next run finds
+        it if the process is killed between the answer and the replacement.
+        """
         try:
             text = candidate.encode()
         except UnicodeEncodeError as error:
@@ -53,9 +57,13 @@ class Evaluation:
             raise InvalidValue(message, field="candidate", rule=rule) from None
         written = _written(self.incumbent)
         with self._lock:
-            # On the disk before the account says that it was accepted
-            _write(written, text)
-            proposal = self._tested(candidate)
+            try:
+                # On the disk before the account says that it was accepted
+                _write(written, text)
+                proposal = self._tested(candidate)
+            except Exception:
+                written.unlink(missing_ok=True)
+                raise
             if proposal.accepted:
                 written.replace(self.incumbent)
             else:
@@ -134,7 +142,7 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
 
 def _written(incumbent: Path) -> Path:
     """Return the path of the candidate that is tested."""
-    return incumbent.with_name(f"{incumbent.name}.new")
+    return incumbent.with_name(f".{incumbent.name}.celeus-new")
 
 
 def _appended(path: Path) -> IO[bytes]:
