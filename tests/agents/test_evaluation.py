@@ -1,6 +1,7 @@
 """The gate of `celeus mcp` for candidates as text, evaluated by a program."""
 
 import json
+import resource
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import celeus
 from celeus.agents.evaluation import Settings, evaluating
+from celeus.errors import DiskFull
 
 PROGRAM = """
 import json, sys
@@ -142,3 +144,16 @@ def test_a_candidate_under_test_takes_no_name_of_the_users_and_leaves_nothing(
             evaluation.propose("longer than eight")
         assert {path.name for path in Path().iterdir()} == before
     assert draft.read_text() == "mine"
+
+
+def test_a_refusal_of_the_accounts_file_is_told_as_it_is(settings: Settings) -> None:
+    with evaluating(settings) as evaluation:
+        size = resource.getrlimit(resource.RLIMIT_FSIZE)
+        (account,) = Path(".celeus").glob("*.proposals.jsonl")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (account.stat().st_size, size[1]))
+        try:
+            with pytest.raises(DiskFull, match=rf"{account.name} cannot be written"):
+                evaluation.propose("x")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, size)
+        assert evaluation.propose("x").accepted

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from celeus.errors import InvalidValue
+from celeus.errors import Busy, InvalidValue, Unavailable
 from celeus.judges.cases import Case
 from celeus.judges.programs import Program
 from celeus.judges.verdicts import Verdicts
@@ -74,6 +74,9 @@ class Evaluation:
         """Return the answer of the gate; what an error says of an item is for the log alone."""
         try:
             return self.gate.propose(candidate)
+        except (Busy, Unavailable):
+            # Of the account's file: they name no item
+            raise
         except Exception:  # noqa: BLE001 -- whatever it is, it may name an item
             self.log.write(traceback.format_exc().encode(errors="backslashreplace"))
             self.log.flush()
