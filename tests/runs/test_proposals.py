@@ -356,3 +356,27 @@ class Unpicklable:
 def test_a_value_that_cannot_be_copied_is_refused_whatever_its_copy_raises() -> None:
     with gate() as climb, pytest.raises(celeus.Refusal, match="value that can be copied"):
         climb.propose(Unpicklable())
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.1}, {"incumbent": "plain"}, {"loss": (0, 2)}])
+def test_a_header_cut_off_is_taken_up_by_a_gate_with_other_settings(
+    folder: Path, settings: dict[str, Any]
+) -> None:
+    path = folder / "mine.jsonl"
+    gate(file=path).close()
+    header = path.read_bytes()
+    path.write_bytes(header[:-1])
+    gate(file=path, **settings).close()
+    assert path.read_bytes().endswith(b"}\n")
+    assert path.read_bytes() != header
+
+
+def test_an_account_whose_line_ends_were_changed_is_not_emptied(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    with gate(file=path) as climb:
+        climb.propose(wrong_below(80))
+    content = path.read_bytes().replace(b"\n", b"\r")
+    path.write_bytes(content)
+    with pytest.raises(LedgerBroken, match="no file of proposals"):
+        gate(file=path)
+    assert path.read_bytes() == content

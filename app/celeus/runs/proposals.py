@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -42,6 +43,8 @@ from celeus.shorten import shortened
 from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
+_HEADER = re.compile(rb'\{"alpha":[-+.e\d]+,"format":"%b","incumbent":' % FORMAT.encode())
+_PROPOSED = b'"kind":"proposed"'
 ANEW = "another file: an account of its own"
 UNUSED = FIELDS - {"id", "payload", "group", "weight"}
 """Members of an item that are about one output, where a gate has many."""
@@ -387,7 +390,9 @@ class _Account:
         if not whole:
             known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
             line = canonical_json({**settings, **known})
-            if not line.startswith(data):
+            # Cut off while it was written, it may be another gate's: nothing was spent yet
+            begun = _HEADER.match(data) and _PROPOSED not in data
+            if not begun and not line.startswith(data):
                 raise self._foreign()
             self.file.cut(0)
             self.file.append([line])
