@@ -1,7 +1,9 @@
 """`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
 
 import json
+import os
 import pickle
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -380,3 +382,28 @@ def test_an_account_whose_line_ends_were_changed_is_not_emptied(folder: Path) ->
     with pytest.raises(LedgerBroken, match="no file of proposals"):
         gate(file=path)
     assert path.read_bytes() == content
+
+
+def test_a_fork_made_during_a_proposal_is_refused_and_does_not_wait() -> None:
+    ends: list[int] = []
+
+    def forking(item: Item, output: object) -> float:
+        if not ends:
+            child = os.fork()
+            if child == 0:
+                status = 1
+                # Ends a child that waits
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(20)
+                try:
+                    climb.propose(wrong_below(30))
+                except Busy:
+                    status = 0
+                finally:
+                    os._exit(status)
+            ends.append(os.waitpid(child, 0)[1])
+        return judge(item, output)
+
+    with celeus.Proposals(ITEMS, forking, incumbent=wrong_below(50), margin=0.1) as climb:
+        climb.propose(wrong_below(20))
+    assert ends == [0]

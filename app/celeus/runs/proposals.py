@@ -198,6 +198,8 @@ class Proposals:
 
         What ``candidate`` or ``judge`` raises comes through, and the proposal counts as rejected.
         """
+        # A fork made during a proposal inherits a lock that nobody there releases
+        self._account.file.check_process()
         with self._lock:
             outputs = _Outputs(candidate, self._items, "candidate")
             if outputs.is_function_of(self._incumbent):
