@@ -407,3 +407,19 @@ def test_a_fork_made_during_a_proposal_is_refused_and_does_not_wait() -> None:
     with celeus.Proposals(ITEMS, forking, incumbent=wrong_below(50), margin=0.1) as climb:
         climb.propose(wrong_below(20))
     assert ends == [0]
+
+
+def test_items_with_a_guess_are_taken_with_the_mapping_that_the_refusal_names(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = folder / "pool.csv"
+    lines = (f"{number},What is {number}?,0.{number % 10}" for number in range(40))
+    table.write_text("\n".join(["id,question,error_probability", *lines]))
+    settings: dict[str, Any] = {"incumbent": "x", "margin": 0.1}
+    with pytest.raises(celeus.Refusal, match="item 1 has surrogate") as refused:
+        celeus.Proposals(str(table), judge, **settings)
+    assert "a file that lacks it" in refused.value.line
+    assert "where the log names it, celeus.read_items(…, mapping=…)" in refused.value.line
+    assert "surrogate: error_probability" in caplog.text
+    items = celeus.read_items(str(table), mapping={"id": "id", "question": "question"})
+    celeus.Proposals(items, judge, **settings).close()

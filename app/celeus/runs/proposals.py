@@ -459,9 +459,13 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
             rule = "items with an id each, which all count the same"
             raise InvalidValue(f"item {number} has no id, or a weight", field="items", rule=rule)
         if unused := sorted(row.keys() & UNUSED):
-            rule = "without the members of one output, such as surrogate and known"
+            rule = (
+                "items without that column: a file that lacks it or, of a table, where the log"
+                " names it, celeus.read_items(…, mapping=…) with a mapping that leaves it out"
+            )
             message = (
-                f"item {number} has {unused[0]}, which a gate does not use: items must be {rule}"
+                f"item {number} has {unused[0]}, which a gate does not use, as it is about one"
+                f" output: expected {rule}"
             )
             raise InvalidValue(message, field="items", rule=rule)
         items.append(Item(str(row["id"]), row.get("payload")))
