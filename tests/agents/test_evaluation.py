@@ -1,6 +1,7 @@
 """The gate of `celeus mcp` for candidates as text, evaluated by a program."""
 
 import json
+import resource
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 import celeus
 from celeus.agents.evaluation import Settings, evaluating
+from celeus.errors import DiskFull
 
 PROGRAM = """
 import json, sys
@@ -70,7 +72,7 @@ def test_a_text_accepted_just_before_the_end_is_where_the_next_run_begins(
         assert evaluation.propose("x").accepted
         before = evaluation.budget()
     # As if killed before the incumbent was replaced
-    settings.incumbent.rename(settings.incumbent.with_name("best.txt.new"))
+    settings.incumbent.rename(settings.incumbent.with_name(".best.txt.celeus-new"))
     settings.incumbent.write_text("plain")
     with evaluating(settings) as evaluation:
         assert evaluation.budget() == before
@@ -122,4 +124,36 @@ def test_a_program_that_ended_is_started_anew_for_the_next_proposal(settings: Se
         evaluation.propose("verbose, and long")
         with pytest.raises(celeus.Refusal):
             evaluation.propose("crash")
+        assert evaluation.propose("x").accepted
+
+
+def test_a_candidate_under_test_takes_no_name_of_the_users_and_leaves_nothing(
+    settings: Settings,
+) -> None:
+    draft = settings.incumbent.with_name("best.txt.new")
+    draft.write_text("mine")
+    program = Path(settings.program.split()[1])
+    program.write_text(
+        PROGRAM.replace("    wrong", "    if len(payload['candidate']) > 8: 1 / 0\n    wrong")
+    )
+    with evaluating(settings) as evaluation:
+        before = {path.name for path in Path().iterdir()}
+        assert evaluation.propose("x").accepted
+        assert not evaluation.propose("longer").accepted
+        with pytest.raises(celeus.Refusal):
+            evaluation.propose("longer than eight")
+        assert {path.name for path in Path().iterdir()} == before
+    assert draft.read_text() == "mine"
+
+
+def test_a_refusal_of_the_accounts_file_is_told_as_it_is(settings: Settings) -> None:
+    with evaluating(settings) as evaluation:
+        size = resource.getrlimit(resource.RLIMIT_FSIZE)
+        (account,) = Path(".celeus").glob("*.proposals.jsonl")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (account.stat().st_size, size[1]))
+        try:
+            with pytest.raises(DiskFull, match=rf"{account.name} cannot be written"):
+                evaluation.propose("x")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, size)
         assert evaluation.propose("x").accepted

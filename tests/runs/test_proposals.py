@@ -1,6 +1,9 @@
 """`celeus.Proposals`: a gate for hill climbing, whose account outlives the program."""
 
 import json
+import os
+import pickle
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -343,3 +346,80 @@ def test_the_texts_of_the_incumbent_cost_nothing() -> None:
         again = climb.propose("plain")
         assert (again.accepted, again.judged, again.level) == (False, 0, 0.0)
         assert climb.propose("plain ").level > 0.0
+
+
+class Unpicklable:
+    """A value whose copy raises what only pickle's module names."""
+
+    def __reduce_ex__(self, _: object) -> str:
+        raise pickle.PicklingError
+
+
+def test_a_value_that_cannot_be_copied_is_refused_whatever_its_copy_raises() -> None:
+    with gate() as climb, pytest.raises(celeus.Refusal, match="value that can be copied"):
+        climb.propose(Unpicklable())
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.1}, {"incumbent": "plain"}, {"loss": (0, 2)}])
+def test_a_header_cut_off_is_taken_up_by_a_gate_with_other_settings(
+    folder: Path, settings: dict[str, Any]
+) -> None:
+    path = folder / "mine.jsonl"
+    gate(file=path).close()
+    header = path.read_bytes()
+    path.write_bytes(header[:-1])
+    gate(file=path, **settings).close()
+    assert path.read_bytes().endswith(b"}\n")
+    assert path.read_bytes() != header
+
+
+def test_an_account_whose_line_ends_were_changed_is_not_emptied(folder: Path) -> None:
+    path = folder / "mine.jsonl"
+    with gate(file=path) as climb:
+        climb.propose(wrong_below(80))
+    content = path.read_bytes().replace(b"\n", b"\r")
+    path.write_bytes(content)
+    with pytest.raises(LedgerBroken, match="no file of proposals"):
+        gate(file=path)
+    assert path.read_bytes() == content
+
+
+def test_a_fork_made_during_a_proposal_is_refused_and_does_not_wait() -> None:
+    ends: list[int] = []
+
+    def forking(item: Item, output: object) -> float:
+        if not ends:
+            child = os.fork()
+            if child == 0:
+                status = 1
+                # Ends a child that waits
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(20)
+                try:
+                    climb.propose(wrong_below(30))
+                except Busy:
+                    status = 0
+                finally:
+                    os._exit(status)
+            ends.append(os.waitpid(child, 0)[1])
+        return judge(item, output)
+
+    with celeus.Proposals(ITEMS, forking, incumbent=wrong_below(50), margin=0.1) as climb:
+        climb.propose(wrong_below(20))
+    assert ends == [0]
+
+
+def test_items_with_a_guess_are_taken_with_the_mapping_that_the_refusal_names(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = folder / "pool.csv"
+    lines = (f"{number},What is {number}?,0.{number % 10}" for number in range(40))
+    table.write_text("\n".join(["id,question,error_probability", *lines]))
+    settings: dict[str, Any] = {"incumbent": "x", "margin": 0.1}
+    with pytest.raises(celeus.Refusal, match="item 1 has surrogate") as refused:
+        celeus.Proposals(str(table), judge, **settings)
+    assert "a file that lacks it" in refused.value.line
+    assert "where the log names it, celeus.read_items(…, mapping=…)" in refused.value.line
+    assert "surrogate: error_probability" in caplog.text
+    items = celeus.read_items(str(table), mapping={"id": "id", "question": "question"})
+    celeus.Proposals(items, judge, **settings).close()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from celeus.errors import InvalidValue
+from celeus.errors import Busy, InvalidValue, Unavailable
 from celeus.judges.cases import Case
 from celeus.judges.programs import Program
 from celeus.judges.verdicts import Verdicts
@@ -44,7 +44,11 @@ class Evaluation:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def propose(self, candidate: str) -> Proposal:
-        """Test a candidate; one that is accepted replaces the text of the incumbent's file."""
+        """Test a candidate; one that is accepted replaces the text of the incumbent's file.
+
+        While it is tested it is beside that file, as `.NAME.celeus-new`, where the next run finds
+        it if the process is killed between the answer and the replacement.
+        """
         try:
             text = candidate.encode()
         except UnicodeEncodeError as error:
@@ -53,9 +57,13 @@ class Evaluation:
             raise InvalidValue(message, field="candidate", rule=rule) from None
         written = _written(self.incumbent)
         with self._lock:
-            # On the disk before the account says that it was accepted
-            _write(written, text)
-            proposal = self._tested(candidate)
+            try:
+                # On the disk before the account says that it was accepted
+                _write(written, text)
+                proposal = self._tested(candidate)
+            except Exception:
+                written.unlink(missing_ok=True)
+                raise
             if proposal.accepted:
                 written.replace(self.incumbent)
             else:
@@ -66,6 +74,9 @@ class Evaluation:
         """Return the answer of the gate; what an error says of an item is for the log alone."""
         try:
             return self.gate.propose(candidate)
+        except (Busy, Unavailable):
+            # Of the account's file: they name no item
+            raise
         except Exception:  # noqa: BLE001 -- whatever it is, it may name an item
             self.log.write(traceback.format_exc().encode(errors="backslashreplace"))
             self.log.flush()
@@ -134,7 +145,7 @@ def evaluating(settings: Settings) -> Iterator[Evaluation]:
 
 def _written(incumbent: Path) -> Path:
     """Return the path of the candidate that is tested."""
-    return incumbent.with_name(f"{incumbent.name}.new")
+    return incumbent.with_name(f".{incumbent.name}.celeus-new")
 
 
 def _appended(path: Path) -> IO[bytes]:

@@ -102,8 +102,7 @@ class AppendedFile:
 
         Raises Busy in another process than the one that opened the file.
         """
-        if os.getpid() != self._process:
-            raise self._busy()
+        self.check_process()
         if not self._end.alive:
             raise InvalidValue(
                 f"{self.path} was closed, or opened anew: nothing more is written to it.",
@@ -119,6 +118,11 @@ class AppendedFile:
         except OSError as error:
             os.ftruncate(self._descriptor, size)
             raise unwritten(self.path, error) from error
+
+    def check_process(self) -> None:
+        """Raise Busy in another process than the one that opened the file."""
+        if os.getpid() != self._process:
+            raise self._busy()
 
     def _busy(self) -> Busy:
         return Busy(f"{self.path} is in use by another process.")

@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import os
-import pickle
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -43,9 +43,9 @@ from celeus.shorten import shortened
 from celeus.units import SHARES, check_asked_alpha, check_margin, number_on
 
 FORMAT = "celeus-proposals-1"
+_HEADER = re.compile(rb'\{"alpha":[-+.e\d]+,"format":"%b","incumbent":' % FORMAT.encode())
+_PROPOSED = b'"kind":"proposed"'
 ANEW = "another file: an account of its own"
-UNCOPIED = (AttributeError, RuntimeError, TypeError, ValueError, copy.Error, pickle.PickleError)
-"""Errors of an object that cannot be copied."""
 UNUSED = FIELDS - {"id", "payload", "group", "weight"}
 """Members of an item that are about one output, where a gate has many."""
 SHOWN_STEPS = 1000
@@ -198,6 +198,8 @@ class Proposals:
 
         What ``candidate`` or ``judge`` raises comes through, and the proposal counts as rejected.
         """
+        # A fork made during a proposal inherits a lock that nobody there releases
+        self._account.file.check_process()
         with self._lock:
             outputs = _Outputs(candidate, self._items, "candidate")
             if outputs.is_function_of(self._incumbent):
@@ -311,7 +313,7 @@ def _copied(candidate: object, field: str) -> object:
         if isinstance(candidate, Mapping) and not callable(candidate):
             return copy.deepcopy(dict(candidate))
         return copy.deepcopy(candidate)
-    except UNCOPIED as error:
+    except Exception as error:  # also PicklingError, whose module nothing here may import
         if callable(candidate):
             return candidate
         rule = "a text, outputs by id, a function of an item, or another value that can be copied"
@@ -390,7 +392,9 @@ class _Account:
         if not whole:
             known = {"incumbent": str(fingerprint(incumbent)), "judge": str(judge)}
             line = canonical_json({**settings, **known})
-            if not line.startswith(data):
+            # Cut off while it was written, it may be another gate's: nothing was spent yet
+            begun = _HEADER.match(data) and _PROPOSED not in data
+            if not begun and not line.startswith(data):
                 raise self._foreign()
             self.file.cut(0)
             self.file.append([line])
@@ -455,9 +459,13 @@ def _items_of(rows: Sequence[Row]) -> list[Item]:
             rule = "items with an id each, which all count the same"
             raise InvalidValue(f"item {number} has no id, or a weight", field="items", rule=rule)
         if unused := sorted(row.keys() & UNUSED):
-            rule = "without the members of one output, such as surrogate and known"
+            rule = (
+                "items without that column: a file that lacks it or, of a table, where the log"
+                " names it, celeus.read_items(…, mapping=…) with a mapping that leaves it out"
+            )
             message = (
-                f"item {number} has {unused[0]}, which a gate does not use: items must be {rule}"
+                f"item {number} has {unused[0]}, which a gate does not use, as it is about one"
+                f" output: expected {rule}"
             )
             raise InvalidValue(message, field="items", rule=rule)
         items.append(Item(str(row["id"]), row.get("payload")))
