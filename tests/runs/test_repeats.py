@@ -1,5 +1,6 @@
 """Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
@@ -328,8 +329,9 @@ def test_runs_of_the_same_tasks_are_no_sample_of_a_population() -> None:
     mapping = {"id": "id", "input": "question"}
     asked: dict[str, Any] = {"target": "population", "budget": 9}
     runs = celeus.read_items(rows, mapping=mapping, repeats="runs")
-    for items in (runs, runs[:12]):
+    some = [{**item, "weight": 2.0} for item in runs if not item["id"].startswith("t8")]
+    for items in (runs, runs[:12], runs.copy(), some, json.loads(json.dumps(runs))):
         with pytest.raises(Refusal, match="runs of the same tasks are no sample"):
             celeus.certify(items, None, **asked)
-    assert runs[0] in runs[:1]
+    assert celeus.certify(runs, None, target="runs", precision=0.5).status().items == len(rows)
     celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="items"), None, **asked)

@@ -11,7 +11,6 @@ from celeus.client.fingerprint import LOG, check_resume, counted, taken_up
 from celeus.client.label_loop import Turn, check_concurrency, finite, unboxed
 from celeus.core.canonical import digest_of
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import check_sample
 from celeus.core.plans.judge_check import JudgeCheck, positive_loss
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest, TableRequest
@@ -23,7 +22,7 @@ from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.intake.table.items import LABELLED
-from celeus.runs.items import Row, RunItems, bounded, item_rows, plain_rows, scale_of
+from celeus.runs.items import Row, bounded, item_rows, plain_rows, scale_of
 from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
@@ -162,8 +161,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     if repeats and budget == "all":
         rule = "a number of runs where items are run again: there is no last one"
         raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=budget)
-    check_sample(claim.target, runs=isinstance(items, RunItems))
-    rows = item_rows(items, scale)
+    rows = item_rows(items, scale, target=claim.target)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh), stops)
 
 

@@ -6,15 +6,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal, Self, SupportsIndex, overload
+from typing import IO, Any, Literal
 
 from celeus.client.calls import file_answers
 from celeus.client.fingerprint import LOG
 from celeus.client.label_loop import finite
 from celeus.client.rows import line_of, lines_of, rows_of
+from celeus.core.plans.claim import Target, check_sample
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
-from celeus.core.pools.rows.validation import row_faults
+from celeus.core.pools.rows.validation import is_number, is_text, row_faults
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.opening import SentFile, items_of
 from celeus.intake.questions import in_python, question_lines
@@ -30,6 +31,7 @@ from celeus.shorten import shortened
 from celeus.strict_json import json_of
 
 _MOST_NAMED = 12
+_COMMON = frozenset({"id", "payload", "surrogate"})
 _PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)
 """Members of an item that columns make, and those that make none."""
 _WAYS = {"surrogate": "; scale gives other ends, and missing a value that stands for none"}
@@ -38,22 +40,11 @@ _MALFORMED = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 
+AS_RUNS = {"repeats": "runs"}
+"""Member of every item that is one of several runs of a task."""
+
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
-
-
-class RunItems(list[dict[str, Any]]):
-    """Items that are several runs of every task, read with ``repeats`` `runs`, and slices of it."""
-
-    @overload
-    def __getitem__(self, index: SupportsIndex, /) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice, /) -> Self: ...
-    def __getitem__(self, index: SupportsIndex | slice, /) -> dict[str, Any] | Self:
-        """Return an item, or of a slice items that are runs as well."""
-        if isinstance(index, slice):
-            return type(self)(super().__getitem__(index))
-        return super().__getitem__(index)
 
 
 def read_items(  # noqa: PLR0913 -- the answers, each by its name
@@ -82,9 +73,10 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     judged. ``better`` is the direction of a score, `higher` or `lower`, ``scale`` its ends, such as
     `(1, 5)`, each also by column; ``missing`` are values that stand for no score. ``repeats``
     (`items`, `runs`, of which ``target`` `runs` gives the mean, `first`, `mean` or `COLUMN=VALUE`)
-    says what rows of one id are, ``rows`` (`with_id`, `all`) whether those without one are items,
-    or which table of a file is meant. ``metric`` and ``filter`` choose among those of a log.
-    ``loss`` is that of the session: surrogates are on its scale.
+    says what rows of one id are, and items that are `runs` have it as a member. ``rows``
+    (`with_id`, `all`) says whether those without an id are items, or which table of a file is
+    meant. ``metric`` and ``filter`` choose among those of a log. ``loss`` is that of the session:
+    surrogates are on its scale.
 
     Raises `celeus.NeedsAnswer`, with all questions that are open and the arguments that answer
     them, where the file does not say what a number means or what the judge is to see; and
@@ -94,18 +86,21 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     answers |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
     _check_answers(answers, mapping)
     items = _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
-    return RunItems(items) if repeats == "runs" else items
+    return [item | AS_RUNS for item in items] if repeats == "runs" else items
 
 
-def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:
+def item_rows(
+    items: object, scale: LossScale, groups: tuple[str, ...] = (), target: Target = "pool"
+) -> Sequence[Row]:
     """Return items for a pool of this scale: as they stand, or what their columns make of them.
 
     ``groups`` are columns that are groups whatever they look like; rows made of columns have them
-    among their `groups`, by name.
+    among their `groups`, by name. Refuses runs of the same tasks where ``target`` is a population.
     """
     table: object = items
     if not isinstance(items, str | os.PathLike):
-        table = list[object](rows_of(items))
+        table, runs = _without_mark(rows_of(items))
+        check_sample(target, runs=runs)
         if not table or not isinstance(table[0], Mapping) or _are_items(table[0]):
             return plain_rows(table)
     rows, made = _read(table, scale, Options(groups=groups))
@@ -113,6 +108,19 @@ def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> 
         if "group" in row:
             row["groups"] = {groups[0]: row.pop("group")}
     return rows
+
+
+def _without_mark(rows: Iterable[object]) -> tuple[list[object], bool]:
+    """The rows without the mark of runs, and whether one of them had it."""
+    plain: list[object] = []
+    runs = False
+    for row in rows:
+        if isinstance(row, Mapping) and row.items() >= AS_RUNS.items():
+            runs = True
+            plain.append({name: value for name, value in row.items() if name not in AS_RUNS})
+        else:
+            plain.append(row)
+    return plain, runs
 
 
 def plain_rows(items: object) -> list[Row]:
@@ -255,9 +263,16 @@ def _items(
 def _checked(row: dict[str, Any], scale: LossScale) -> dict[str, Any] | BadRow:
     """Return the item without members that are None; a bad row if a pool would refuse it.
 
-    Payloads, which take as long again, are left to the pool.
+    Payloads, which take as long again, are left to the pool. Items of an id, a payload and a
+    surrogate alone take a short way.
     """
-    item = {name: value for name, value in row.items() if value is not None}
+    item = row
+    if None in row.values():
+        item = {name: value for name, value in row.items() if value is not None}
+    if item.keys() <= _COMMON and is_text(item.get("id")):
+        surrogate = item.get("surrogate", scale.lower)
+        if is_number(surrogate, scale.lower, scale.upper):
+            return item
     beside = {name: value for name, value in item.items() if name != "payload"}
     # Items of several metrics or systems are checked where these are known
     faults = row_faults(beside, scale, None) if beside.keys() <= FIELDS else []
