@@ -33,6 +33,6 @@ def subject_of(named: Named) -> Subject:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
+    """Return the SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
     with open_file_or_pipe(path, "subject") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

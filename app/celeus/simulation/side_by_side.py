@@ -127,7 +127,7 @@ class Paired:
 
     @property
     def better(self) -> str:
-        """Which of a and b is better on these items, and by how much."""
+        """The better of a and b on these items, and its lead."""
         if not self.mean:
             return "neither is better"
         return f"{'b' if self.mean > 0 else 'a'} is better by {abs(self.mean):.4g}"

@@ -1,4 +1,4 @@
-"""What can be asked of a pool on the page of a new session: its claims and their widths."""
+"""The claims that a pool allows on the page of a new session, and their widths."""
 
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
@@ -10,7 +10,7 @@ from celeus.core.pools.surrogates import strategies_for
 from celeus.web.wording import counted
 
 GUESSES: Final = ("surrogate.", "surrogate_", "dispersion_f", "entropy_f")
-"""How columns begin that say something of the losses."""
+"""Beginnings of the names of columns that say something of the losses."""
 _GROUP: Final = "group"
 _PRESET: Final = 0.05
 """Width to begin with, as a share of the scale."""

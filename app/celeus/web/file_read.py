@@ -1,4 +1,4 @@
-"""What a file is read as, on the page of a new session: its questions, columns and bad rows.
+"""A file as it is read, on the page of a new session: its questions, columns and bad rows.
 
 The page keeps the answers, and asks for this part of it to be shown anew when they change.
 """
@@ -36,7 +36,7 @@ ROLES: Final = {
     "known": "Known verdict",
     "hidden": "Hidden",
 }
-"""What each role of a column is called, in the order of the choice."""
+"""Names of the roles of a column, in the order of the choice."""
 _FORMATS: Final = {"csv": "CSV", "json": "JSON", "jsonl": "JSON Lines", "parquet": "Parquet"}
 _SOURCES: Final = {
     "given": "As you said.",
@@ -72,12 +72,12 @@ class AskedQuestion(BaseModel):
 
     @property
     def is_open(self) -> bool:
-        """Whether any text is an answer."""
+        """True if any text is an answer."""
         return self.question.name in OPEN or not self.question.choices
 
     @property
     def before(self) -> str:
-        """What stands before an answer in words of one's own: the name of the column."""
+        """The beginning of an answer in words of one's own: the name of the column."""
         first = self.question.choices[0].value if self.question.choices else ""
         return first[: first.rfind("=") + 1]
 
@@ -125,7 +125,7 @@ class FileToShow(BaseModel):
 
     @property
     def asks(self) -> str:
-        """How many questions are open, and what that keeps from being done."""
+        """The number of open questions, and what they keep from being done."""
         left = sum(not asked.answers for asked in self.questions)
         if not left:
             return "All answered. You can change an answer here."
@@ -144,7 +144,7 @@ class FileToShow(BaseModel):
 
     @property
     def description(self) -> str:
-        """What the file is, how it was read, and where the roles are from."""
+        """The file's format, how it was read, and the source of its roles."""
         read = [_FORMATS.get(self.format or "", ""), *self.read_as]
         parts = [", ".join(filter(None, read)), counted(len(self.columns), "column")]
         words = "; ".join(filter(None, parts))
@@ -152,7 +152,7 @@ class FileToShow(BaseModel):
 
     @property
     def counted_rows(self) -> str:
-        """How many rows were read."""
+        """The number of rows read."""
         if self.rows is None:
             return ""
         found = counted(self.rows.items + self.rows.skipped, "row")
@@ -160,7 +160,7 @@ class FileToShow(BaseModel):
 
     @property
     def valid(self) -> str:
-        """How many of the rows are items."""
+        """The number of rows that are items."""
         if self.rows is None or not self.rows.skipped:
             return "every row is a valid item"
         items, skipped = self.rows.items, self.rows.skipped
@@ -168,7 +168,7 @@ class FileToShow(BaseModel):
 
     @property
     def guesses(self) -> str:
-        """Which guesses of the losses the items have."""
+        """The guesses of the losses that the items have."""
         if self.rows is None:
             return ""
         if any(name.startswith("surrogate.") for name in self.rows.numeric):
@@ -200,7 +200,7 @@ class FileToShow(BaseModel):
 
     @property
     def more(self) -> int:
-        """How many bad rows are not listed."""
+        """The number of bad rows not listed."""
         return max(0, self.total - _MOST_FAULTS)
 
     def _place(self, role: str) -> str:

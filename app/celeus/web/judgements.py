@@ -20,11 +20,11 @@ EXCERPT = 160
 """Longest excerpt of an item, in characters."""
 MOST_CHOICES = 50
 UNJUDGEABLE = "unjudgeable"
-"""What a form says of an item that nobody can judge; its reason is that of the correction."""
+"""The choice in a form for an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
 _Said = Literal["loss", "losses", "label", "preference", "grade", "unjudgeable"]
-"""What a judge says; author, reason and round are no choice."""
+"""Members of a judgement that are choices; author, reason and round are none."""
 _CHOICE: TypeAdapter[dict[_Said, Any]] = TypeAdapter(dict[_Said, Any])
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")

@@ -44,7 +44,7 @@ class PoolList(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """How many are shown, of how many."""
+        """The number of pools shown, and of all pools."""
         if not self.known:
             return "There is no pool yet. Upload a file instead."
         if not self.pools:
@@ -55,7 +55,7 @@ class PoolList(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What the address of the page asks for: a pool that is chosen, and which are listed."""
+    """Parameters in the address of the page: the chosen pool, and the pools listed."""
 
     pool: str | None
     search: str

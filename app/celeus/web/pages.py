@@ -155,7 +155,7 @@ class Once:
 
 
 Act = Callable[..., Awaitable[Once | str]]
-"""What a form does: returns a secret to show, or the address to go to, "#…" on its own page."""
+"""A form's action: returns a secret to show, or the address to go to, "#…" on its own page."""
 
 
 Page = Callable[..., Awaitable[Response]]

@@ -39,7 +39,7 @@ ROLES: Final = {
     ),
     "admin": ("administers", "May do everything, and invites and removes people."),
 }
-"""What people and programs may do by their scopes, in the words of a team."""
+"""Rights of people and programs by their scopes, in the words of a team."""
 _HOURS_SAID: Final = 48
 
 router = page_router()

@@ -70,7 +70,7 @@ class Headline(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """What a policy takes; of one that says ``why`` it has none, nothing else."""
+    """Labels that a policy takes; with ``why`` it has no number, nothing else."""
 
     policy: str
     labels: str = ""
@@ -131,7 +131,7 @@ class ShownPlan:
 
     @property
     def headline(self) -> Headline:
-        """What is expected over all that may be true, of a policy that can be opened."""
+        """The expectation over all that may be true, of a policy that can be opened."""
         precision, floor = self._asked.precision, self.chosen.smallest_width
         found = self._at(self.chosen)
         if precision is not None and floor is not None and floor.assumed > precision:
@@ -194,7 +194,7 @@ class ShownPlan:
 
     @property
     def rows(self) -> list[PolicyRow]:
-        """What each policy takes at this precision."""
+        """Labels that each policy takes at this precision."""
         return [self._row(plan) for plan in self.plan.policies]
 
     def _row(self, plan: PolicyPlanOut) -> PolicyRow:
@@ -221,7 +221,7 @@ class ShownPlan:
 
     @property
     def smallest(self) -> str:
-        """What is left when all items are judged."""
+        """The precision left when all items are judged."""
         if self.plan.target == "pool":
             if self.compared:
                 return "With all items judged the difference is known exactly."
@@ -239,7 +239,7 @@ class ShownPlan:
 
     @property
     def assumed(self) -> str:
-        """What was simulated."""
+        """The simulation in words."""
         what = "difference" if self.compared else "mean loss"
         why = ""
         if not self.plan.informed:
@@ -276,7 +276,7 @@ class ShownPlan:
 
     @property
     def scenarios(self) -> list[str]:
-        """What is supposed of the surrogate, as heads of columns."""
+        """Assumptions about the surrogate, as heads of columns."""
         if not self.plan.informed:
             return ["Labels"]
         return ["If the surrogate is right", "If the surrogate knows nothing"]
@@ -366,7 +366,7 @@ class TablePlan:
 
     @property
     def assumed(self) -> str:
-        """What was simulated."""
+        """The simulation in words."""
         risks = (self._plan.assumed_risks or {}).items()
         return ", ".join(f"a mean loss of {short(risk)} for {name}" for name, risk in risks)
 

@@ -20,7 +20,8 @@ from celeus.core.plans.panel_plan import MOST_RATERS
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import TableRequest
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.subject import DIGITS, LONGEST_NAME, MOST_SUBJECTS, Subject
+from celeus.core.plans.subject import DIGITS, LONGEST_NAME, MOST_SUBJECTS
+from celeus.core.plans.subject import Subject as PlanSubject
 from celeus.core.plans.table_plan import MOST_CLAIMS
 from celeus.core.pools.table_pool import MOST_METRICS
 
@@ -89,8 +90,8 @@ class Parameters(BaseModel):
     )
 
 
-class SubjectIn(BaseModel):
-    """What is evaluated: a model, a data set, an image or a commit, by its digest."""
+class Subject(BaseModel):
+    """Something that is evaluated, by its digest: a model, a data set, an image or a commit."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [SUBJECT]})
 
@@ -108,9 +109,9 @@ class SubjectIn(BaseModel):
     )
 
     @property
-    def named(self) -> Subject:
+    def named(self) -> PlanSubject:
         """The subject in the core's words."""
-        return Subject(self.name, self.algorithm, self.digest)
+        return PlanSubject(self.name, self.algorithm, self.digest)
 
 
 class AskedQuestion(BaseModel):
@@ -221,7 +222,7 @@ class ClaimIn(BaseModel):
         max_length=MOST_RATERS,
         description="The names of all raters who may be asked, each that of a key or of a worker.",
     )
-    subject: list[SubjectIn] = Field(
+    subject: list[Subject] = Field(
         [],
         max_length=MOST_SUBJECTS,
         description="What is evaluated, by digest: fixed at the opening, and said by report and"

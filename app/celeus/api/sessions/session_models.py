@@ -9,7 +9,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from celeus.api.sessions.opening_models import SUBJECT, PlannedLabels, QuestionSide
+from celeus.api.sessions.opening_models import SUBJECT, PlannedLabels, QuestionSide, Subject
 from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.core.plans.claim import Target
 from celeus.core.plans.panel_plan import Protocol
@@ -106,16 +106,6 @@ SESSION: JsonDict = {
     "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "created_at": "2026-11-21T09:30:00.000000+00:00",
 }
-
-
-class Subject(BaseModel):
-    """What is evaluated: a model, a data set, an image or a commit, by its digest."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [SUBJECT]})
-
-    name: str = Field(description="What it is called.")
-    algorithm: str = Field(description="Of the digest, as in-toto calls it.")
-    digest: str = Field(description="In hexadecimal.")
 
 
 class Decision(BaseModel):

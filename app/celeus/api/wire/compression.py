@@ -1,4 +1,4 @@
-"""Which answers are compressed: those alone that are the same for every caller.
+"""Compression of the answers that are the same for every caller, and of no others.
 
 The size of a compressed answer tells of a secret in it beside text that others chose (BREACH), and
 pages, labels and sessions hold what judges and uploads wrote.

@@ -1,4 +1,4 @@
-"""What the OpenAPI document needs beside what the framework writes."""
+"""Complete the OpenAPI document that the framework writes."""
 
 from collections.abc import Iterator
 from typing import Any

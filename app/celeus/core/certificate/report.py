@@ -77,7 +77,7 @@ def origin_line(origin: Mapping[str, str]) -> str:
 
 
 def pool_sessions_line(counts: Mapping[str, int] | None) -> str:
-    """Which session of its pool it is, and what became of the others."""
+    """The session's place among those of its pool, and what became of the others."""
     if counts is None:
         return (
             "a session in a process of its own: how many others ran on this pool, and what they"

@@ -173,7 +173,7 @@ def share_done(status: Mapping[str, Any], labels: int) -> float | None:
 
 
 def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> str | None:
-    """Which of two policies is expected to take fewer labels of a pool, and why.
+    """The one of two policies that should take fewer labels of a pool, and why.
 
     None where one of them has no number, or never reaches the precision.
     """

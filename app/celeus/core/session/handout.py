@@ -1,4 +1,4 @@
-"""Which draws a judge is handed: the one rule for services and for sessions in one's own process.
+"""The draws a judge is handed: one rule for services and for sessions in one's own process.
 
 Rounds are folded in the order of their draws: a draw whose judge has died or hangs holds up all
 that is judged behind it. A judge who asks for draws is handed, until it holds as many as it wants:

@@ -212,7 +212,7 @@ class Mean(Question):
         return {"item": item, **dict(zip(PLACES, answers, strict=True))}
 
     def arrangement(self, round_: int, item: int) -> dict[str, str]:
-        """Which system stands on the ``left``; empty where no two are compared."""
+        """The system on the ``left``; empty where no two are compared."""
         del item
         return {} if self.sides is None else {"left": self.sides.left(round_)}
 

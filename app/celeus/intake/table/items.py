@@ -35,7 +35,7 @@ from celeus.intake.table.roles import ASKS, GUESSES, HIDDEN, SHOWN, SIDES, Place
 
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
-"""Why the loss of an item with an earlier verdict is known, for the certificate."""
+"""The reason in a certificate why the loss of an item with an earlier verdict is known."""
 RULES = ("items", "runs", "first", "mean")
 """Ways with rows of one id."""
 APART = frozenset({"items", "runs"})

@@ -34,7 +34,7 @@ class CourseWords:
 
     @property
     def caption(self) -> str:
-        """How many rounds the rows are of."""
+        """The number of rounds in the rows."""
         last = self.points[-1].round
         if len(self.rows) == last:
             return "Every round"
@@ -49,7 +49,7 @@ class CourseWords:
 
     @property
     def unit(self) -> str:
-        """What the upright axis measures; names of systems may be too long for it."""
+        """The measure on the upright axis; names of systems may be too long for it."""
         words = self._words
         if words.compared:
             return f"difference of the two systems{', points' if words.shift else ''}"

@@ -113,7 +113,7 @@ def _interval_page(
 
 
 def _shared(account: ReportedSession, pool: PoolRecord, words: Words) -> dict[str, Any]:
-    """What the page of every session is made of."""
+    """Variables of the page of every session."""
     return {
         "account": account,
         "plan": account.plan,

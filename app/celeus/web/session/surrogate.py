@@ -1,4 +1,4 @@
-"""How good a session's surrogate is: a verdict, a picture, and the table behind it."""
+"""The quality of a session's surrogate: a verdict, a picture, and the table behind it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What the page shows of a surrogate; of two systems scores and losses are differences.
+    """A surrogate on its page; of two systems scores and losses are differences.
 
     ``found`` are the diagnostics of the interface, ``scale`` is that of the losses.
     """
@@ -63,7 +63,7 @@ class Health:
 
     @property
     def score(self) -> str:
-        """What scores are called."""
+        """The name of scores."""
         return "score" if self.contrast is None else "guessed difference"
 
     @property
@@ -73,7 +73,7 @@ class Health:
 
     @property
     def loss(self) -> str:
-        """What losses are called."""
+        """The name of losses."""
         names = self.contrast
         return "loss" if names is None else f"difference ({names.a} less {names.b})"
 
@@ -89,7 +89,7 @@ class Health:
 
     @property
     def verdict(self) -> str:
-        """What is said of the surrogate, in words."""
+        """The verdict on the surrogate, in words."""
         found, correlation = self.found, self.found["correlation"]
         if not found["used"]:
             return "This policy draws uniformly and uses no surrogate."
@@ -131,7 +131,7 @@ class Health:
 
     @property
     def _learns(self) -> bool:
-        """Whether the policy fits surrogates to labels, by strata."""
+        """True if the policy fits surrogates to labels, by strata."""
         return bool(self.found["strata"])
 
     @property
@@ -142,7 +142,7 @@ class Health:
 
     @property
     def choice(self) -> bool:
-        """Whether there are labels, and strata to tell them by."""
+        """True if there are labels, and strata to sort them by."""
         return len(self.found["strata"]) > 1 and bool(self.found["labels"])
 
     @property

@@ -1,4 +1,4 @@
-"""Who is judging: labels of the last minute and hour, the draws each holds, and who keeps whom."""
+"""The judges at work: labels of the last minute and hour, draws held, and who waits for whom."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from celeus.web.wording import counted
 
 _WINDOW: Final = re.compile(" [0-9a-f]{12}$")
-"""What the labelling page adds to a person's name, a window each."""
+"""The ending of a person's name that the labelling page adds, one for each window."""
 _MOST_SECONDS: Final = 90
 
 

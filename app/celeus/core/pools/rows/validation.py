@@ -75,7 +75,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which optional fields every item of a pool carries.
+    """The optional fields that every item of a pool carries.
 
     ``carried`` are those beyond a plain row: fields of each system, or the columns that group
     columns and surrogates of metrics become.
