@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 STUDY = "forecasts"
 ALPHA = 0.05
 MADE_UP, REAL = "made up", "real"
-POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
+POLICIES = ("sharp", "uniform")
 CLAIMS = ("pool", "population", "answer")
 """The width of the interval for the pool or for the population, or the answer to a question."""
 STAGES: dict[str, float] = {
@@ -50,8 +50,8 @@ STAGES: dict[str, float] = {
 }
 """Share of the session's own labels after which a forecast is looked at."""
 WIDTHS = (0.04, 0.25)
-COARSER = {"population": 0.06, "published": 0.08}
-"""Least widths of what takes more labels."""
+COARSER = 0.06
+"""Least width for the population, which takes more labels."""
 LEAST_ROOT = 6.0
 """A pool of N items can tell its population's risk to this over the root of N."""
 DISTANCES = (0.02, 0.15)
@@ -63,11 +63,10 @@ FIELDS = ("labels", "told", "microseconds")
 processor's for one forecast, over those after every label."""
 
 TEXT = f"""Sessions at alpha {ALPHA:g}, each to a width from {WIDTHS[0]:g} to {WIDTHS[1]:g} \
-(from {COARSER["population"]:g} for the population, {COARSER["published"]:g} with published \
-policies), or to the answer to a question whose threshold is {DISTANCES[0]:g} to \
-{DISTANCES[1]:g} from the risk. Forecasts are those after the first label and after 10 to 75 % of \
-the labels that the session took in the end. A forecast's range should hold the labels left in \
-80 % of them.
+(from {COARSER:g} for the population), or to the answer to a question whose threshold is \
+{DISTANCES[0]:g} to {DISTANCES[1]:g} from the risk. Forecasts are those after the first label and \
+after 10 to 75 % of the labels that the session took in the end. A forecast's range should hold \
+the labels left in 80 % of them.
 """
 BY_STAGE = """Forecasts whose range holds the labels left, by stage: first of all policies, then \
 of all pools. *Off*: by how much the median is wrong, either way, in half of them. *Range*: its \
@@ -132,10 +131,8 @@ def session(folder: Path, job: Values) -> tuple[Truth, Claim, bytes]:
         threshold = round(truth.risk - away if below else truth.risk + away, 4)
         return truth, Claim(alpha=ALPHA, questions=(Question("at_most", threshold),)), seed
     precision = _between(WIDTHS, place)
-    if not policy_named(job["policy"]).has_goal:
-        precision = max(precision, COARSER["published"])
     if job["claim"] == "population":
-        precision = max(precision, COARSER["population"], LEAST_ROOT / math.sqrt(truth.loss.size))
+        precision = max(precision, COARSER, LEAST_ROOT / math.sqrt(truth.loss.size))
         return truth, Claim("population", ALPHA, precision), seed
     return truth, Claim("pool", ALPHA, precision), seed
 

@@ -35,7 +35,9 @@ def test_a_made_up_pool_belongs_to_its_seed(kind: str) -> None:
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
-@pytest.mark.parametrize(("policy", "pool"), [("sharp", "mmlu-brier"), ("evalue", "mmlupro-votes")])
+@pytest.mark.parametrize(
+    ("policy", "pool"), [("sharp", "mmlu-brier"), ("uniform", "mmlupro-votes")]
+)
 def test_a_session_tells_its_forecasts_and_does_so_again(
     folder: Path, policy: str, pool: str, claim: str
 ) -> None:

@@ -60,44 +60,6 @@ def test_one_rounds_wealth_is_that_of_the_formula_at_the_edges_of_the_cell() -> 
         assert found._below[at] == pytest.approx(math.log(below))
 
 
-def test_what_is_missing_is_what_would_reject_a_cell_by_one_side_alone() -> None:
-    found = wealth()
-    whole = math.log(2.0 / 0.05)
-    assert found.missing(0.25, 0.75) == pytest.approx((whole, whole))
-    play(found, [0.9, 0.8, 0.9])
-    above, below = found.missing(0.25, 0.75)
-    assert above == pytest.approx(whole - found._above[2])
-    assert below == pytest.approx(whole - found._below[7])
-    assert above < whole < below
-    play(found, [0.9] * 30, start=4)
-    assert found.hull is not None
-    assert found.missing(found.hull.lower, 1.1)[0] > 0.0
-    assert found.missing(1.1, -0.1) == (0.0, 0.0)
-
-
-def test_the_nearest_interval_misses_least_on_the_side_that_misses_more() -> None:
-    found = wealth(0.02)
-    play(found, [0.9, 0.8, 0.9, 0.7] * 4)
-    need = math.log(2.0 / 0.05)
-    lowest = [0.0, *np.maximum(need - found._above, 0.0).tolist()]
-    highest = [*np.maximum(need - found._below, 0.0).tolist(), 0.0]
-    wide = 10
-    worst = [max(lowest[at], highest[at + wide]) for at in range(found.cells - wide + 1)]
-    lower, above, below = found.nearest(0.2)
-    assert max(above, below) == pytest.approx(min(worst))
-    assert lower == pytest.approx(found._lower[worst.index(min(worst))])
-
-
-def test_an_end_that_is_there_already_is_kept_if_the_cell_beside_it_is_far_from_out() -> None:
-    found = wealth(0.02)
-    play(found, [0.1, 0.0, 0.05, 0.0] * 8)
-    assert found.hull is not None
-    lower, above, below = found.nearest(found.hull.width - 0.02)
-    assert (lower, above) == (0.0, 0.0)
-    assert 0.0 < below < math.log(2.0 / 0.05)
-    assert found.nearest(found.hull.width)[1:] == (0.0, 0.0)
-
-
 def test_the_hull_only_narrows() -> None:
     found, hulls = wealth(0.01), []
     chance = np.random.default_rng(2)

@@ -11,9 +11,6 @@ from celeus.core.betting.published_bets import (
     Bet,
     CommonVariance,
     OwnVariance,
-    Stakes,
-    expected_growth,
-    expected_path,
     fraction_above,
     fraction_below,
 )
@@ -74,66 +71,3 @@ def test_no_stake_can_lose_everything(fraction: float, centre: float, c: float, 
     assert (1.0 + fraction_above(fraction, centres, c) * (x - centres) > 0.0).all()
     mirrored = 1.0 - centres
     assert (1.0 - fraction_below(fraction, mirrored, c) * (x - mirrored) > 0.0).all()
-
-
-@pytest.mark.parametrize("bettor", [OwnVariance(0.4), CommonVariance()])
-def test_what_numbers_scatter_is_the_sum_that_fractions_rest_on(
-    bettor: OwnVariance | CommonVariance,
-) -> None:
-    scaled = []
-    for value, bet in ROUNDS:
-        bettor.record(value, bet)
-        scaled.append((value - bet.offset) / bet.scale)
-    if isinstance(bettor, OwnVariance):
-        about = [float(bet.centre(np.array([0.35]))[0]) for _, bet in ROUNDS]
-    else:
-        about = [(0.5 + sum(scaled[: at + 1])) / (at + 2.0) for at in range(3)]
-    expected = sum((one - mean) ** 2 for one, mean in zip(scaled, about, strict=True))
-    assert bettor.scatter(0.35) == pytest.approx(expected)
-
-
-def growth(risk: float, away: float, rounds: float) -> tuple[float, float]:
-    """What a round adds in the mean, from both outcomes of a loss of 0 or 1; the fraction."""
-    sums = (risk * (1.0 - risk) + away * away) * rounds + 0.25
-    fraction = math.sqrt(2.0 * math.log(2.0 / ALPHA1) / (sums * math.log(rounds + 1.0)))
-    candidate = np.array([max(risk - away, 0.0)])
-    fraction = float(fraction_above(fraction, candidate, 0.5)[0])
-    won, lost = (math.log(1.0 + fraction * (loss - risk + away)) for loss in (1.0, 0.0))
-    return risk * won + (1.0 - risk) * lost, fraction
-
-
-@pytest.mark.parametrize("rounds", [20.0, 400.0])
-@pytest.mark.parametrize("away", [0.05, 0.2])
-@pytest.mark.parametrize("risk", [0.1, 0.5])
-def test_the_growth_expected_is_that_of_losses_of_0_and_1(
-    risk: float, away: float, rounds: float
-) -> None:
-    variance = risk * (1.0 - risk)
-    past = variance + away * away + 0.25 / rounds
-    past *= rounds * math.log(rounds + 1.0) / (2.0 * math.log(2.0 / ALPHA1))
-    found = expected_growth(risk, variance, away, past, 0.5)
-    assert found == pytest.approx(growth(risk, away, rounds))
-
-
-@pytest.mark.parametrize("needed", [0.5, 3.0])
-@pytest.mark.parametrize("rounds", [1, 60, 700])
-def test_the_path_is_the_sum_of_the_growth_of_its_rounds(rounds: int, needed: float) -> None:
-    """Of a pool that is used up on the way: distances grow as its items go."""
-    risk, away, drawable = 0.3, 0.08, 900
-    wealth = gained = scattered = 0.0
-    round_ = rounds
-    while wealth < needed and round_ < drawable:
-        round_ += 1
-        apart = away * (drawable + 0.5) / (drawable + 0.5 - round_)
-        variance = risk * (1.0 - risk)
-        past = away * away + variance + 0.25 / round_
-        past *= round_ * math.log(round_ + 1.0) / (2.0 * math.log(2.0 / ALPHA1))
-        brought, fraction = expected_growth(risk, variance, apart, past, 0.5)
-        wealth += brought
-        gained += fraction * apart
-        scattered += fraction**2 * variance
-    stakes = Stakes(ALPHA1, 0.5, own_variance=True, drawable=drawable)
-    found = expected_path(risk, risk * (1.0 - risk), away, needed, rounds, stakes)
-    assert found.rounds == pytest.approx(round_ - rounds, rel=0.2, abs=2.0)
-    assert found.gained == pytest.approx(gained, rel=0.15)
-    assert found.scattered == pytest.approx(scattered, rel=0.2)

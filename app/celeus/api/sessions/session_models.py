@@ -546,8 +546,8 @@ class Session(BaseModel):
     )
     rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
     forecast: Forecast | None = Field(
-        description="How much work is left; null before the first label, without a goal, and once"
-        " it has stopped."
+        description="How much work is left; null before the first label, without a goal, with the"
+        " published policy, and once it has stopped."
     )
     planned_labels: PlannedLabels | None = Field(
         description="What was planned when it was opened; null where nobody said."

@@ -151,50 +151,6 @@ class Wealth:
         """Number of cells not rejected."""
         return int(self._lower.size)
 
-    def missing(self, lower: float, upper: float) -> tuple[float, float]:
-        """Return the log wealth+ still missing to reject the cell of ``lower`` by itself.
-
-        Then the same for wealth- and the cell of ``upper``; 0 for cells that are out.
-        """
-        cell = int(self._upper.searchsorted(lower))
-        above = self._need(self._theta, self._above, cell) if cell < self.cells else 0.0
-        cell = int(self._lower.searchsorted(upper, side="right")) - 1
-        return above, self._need(1.0 - self._theta, self._below, cell) if cell >= 0 else 0.0
-
-    def nearest(self, width: float) -> tuple[float, float, float]:
-        """Return the lower end of the interval of this width that needs the least further wealth.
-
-        Then the log wealth+ missing to reject the cells below it, and wealth- those above it.
-        """
-        cells, needs = self.cells, (self._whole(self._theta), self._whole(1.0 - self._theta))
-        wide = math.ceil(width / float(self._upper[0] - self._lower[0]) - 1e-9)
-
-        def beside(cell: int) -> tuple[float, float]:
-            end = cell + wide
-            return (
-                max(needs[0] - self._above.item(cell - 1), 0.0) if cell else 0.0,
-                max(needs[1] - self._below.item(end), 0.0) if end < cells else 0.0,
-            )
-
-        first, last = 0, max(cells - wide, 0)
-        while first < last:
-            middle = (first + last) // 2
-            above, below = beside(middle)
-            if above < below:
-                first = middle + 1
-            else:
-                last = middle
-        # An end already reached needs nothing, the cell beside it much
-        start = min((max(first - 1, 0), first), key=lambda cell: max(beside(cell)))
-        return float(self._lower[min(start, cells - 1)]), *beside(start)
-
-    def _whole(self, share: float) -> float:
-        """Return the log wealth of one side that rejects a cell by itself."""
-        return -math.log(self._level * share) if share > 0.0 else math.inf
-
-    def _need(self, share: float, wealth: Floats, cell: int) -> float:
-        return max(self._whole(share) - float(wealth[cell]), 0.0)
-
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
         if not self._lower.size:
@@ -310,11 +266,6 @@ class CellSequence(PoolRiskSequence):
         """Return the fractions of either completion, from the folded rounds."""
         del reach, variance
         return self._plus.bettor.past, self._minus.bettor.past
-
-    @property
-    def scatter(self) -> float:
-        """Sum of squares about the estimate of the numbers bet on, for the plus side."""
-        return self._plus.bettor.scatter(self._plus.lure.value)
 
     def bets_per_round(self, precision: float | None) -> int:
         """Return the bets of a round drawn at ``precision``: two per cell.

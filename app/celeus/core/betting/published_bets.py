@@ -22,10 +22,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEAST_VARIANCE = 1e-6
-LEAST_FACTOR = 0.02
-"""Least factor of a round in ``expected_growth``."""
-STEP = 2.0
-"""Factor by which the odds that an item has been drawn grow in a step of ``expected_path``."""
 
 
 class Bet(NamedTuple):
@@ -58,9 +54,6 @@ class Bettor(Protocol):
 
     def record(self, value: float, bet: Bet) -> None:
         """Record the signal of a round, after its bet."""
-
-    def scatter(self, centre: float) -> float:
-        """Return the sum of squares about candidate ``centre`` of the numbers bet on so far."""
 
 
 class Squares(NamedTuple):
@@ -113,12 +106,6 @@ class OwnVariance:
         constant += weight * value * value
         self.past = Squares(origin, constant, linear, square, rounds + 1)
 
-    def scatter(self, centre: float) -> float:
-        """Return the sum of squares about ``centre``, from the three sums."""
-        origin, constant, linear, square, _ = self.past
-        v = centre - origin
-        return max((square * v - 2.0 * linear) * v + constant - 0.25, 0.0)
-
 
 class Deviations(NamedTuple):
     """Sum of squares of ``rounds`` numbers about their running means."""
@@ -150,11 +137,6 @@ class CommonVariance:
         mean = (0.5 + self._total) / (rounds + 1.0)
         self.past = Deviations(self.past.total + (scaled - mean) ** 2, rounds)
 
-    def scatter(self, centre: float) -> float:
-        """Return the sum of squares about the running means; ``centre`` is not used."""
-        del centre
-        return self.past.total
-
 
 def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:
     """Return lam+, the bet that the mean lies above the candidate."""
@@ -169,70 +151,3 @@ def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats
     most += c
     np.divide(1.0, most, out=most)
     return np.minimum(fraction, most, out=most)
-
-
-class Stakes(NamedTuple):
-    """Settings of later fractions: level, cap, variance rule, and number of drawable items."""
-
-    alpha1: float
-    c: float
-    own_variance: bool
-    drawable: int
-
-
-class Path(NamedTuple):
-    """Expected number of rounds until log wealth has risen by the amount asked for.
-
-    ``gained`` is the gain from the distance alone by then, before the loss from variance;
-    ``scattered`` is the variance of log wealth.
-    """
-
-    rounds: float
-    gained: float
-    scattered: float
-
-
-def expected_growth(
-    mean: float, variance: float, away: float, past: float, c: float
-) -> tuple[float, float]:
-    """Return the mean gain of log wealth+ in a round at a candidate ``away`` below the mean.
-
-    Then the fraction. The number bet on is taken to have two values, as 0-1 losses have, at a
-    distance that gives it its ``variance``; ``past`` is 1 / lam^2, uncapped.
-    """
-    other = 1.0 - mean
-    spread = math.sqrt(variance / (mean * other))
-    fraction = 1.0 / max(math.sqrt(past), max(mean - away, 0.0) + c)
-    up = math.log(1.0 + fraction * (spread * other + away))
-    down = math.log(max(1.0 + fraction * (away - spread * mean), LEAST_FACTOR))
-    return mean * up + other * down, fraction
-
-
-def expected_path(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and a session
-    mean: float, variance: float, away: float, needed: float, rounds: int, stakes: Stakes
-) -> Path:
-    """Return the path from ``rounds`` until log wealth+ has risen by ``needed`` or the pool ends.
-
-    ``away`` is the distance of the candidate in a whole pool. The rounds are computed in steps in
-    which the odds that an item has been drawn grow by ``STEP``.
-    """
-    alpha1, c, own_variance, drawable = stakes
-    first = 2.0 * math.log(2.0 / alpha1)
-    prior = away * away + variance if own_variance else variance
-    edge, end = rounds + 0.5, drawable + 0.5
-    wealth = gained = scattered = 0.0
-    while wealth < needed and edge < drawable:
-        before, edge = edge, min(STEP * edge * end / (end + (STEP - 1.0) * edge), end)
-        length = edge - before
-        middle = before + 0.45 * length
-        apart = away * end / (end - middle)
-        past = (prior + 0.25 / middle) * middle * math.log(middle + 1.0) / first
-        growth, fraction = expected_growth(mean, variance, apart, past, c)
-        if wealth + growth * length >= needed:
-            length = (needed - wealth) / growth
-            edge = before + length
-        wealth += growth * length
-        gained += fraction * apart * length
-        scattered += fraction * fraction * length
-    gained += max(needed - wealth, 0.0)
-    return Path(edge - rounds - 0.5, gained, scattered * variance)

@@ -7,11 +7,9 @@ as A x^2 + B x with the share x of them that is still left (A the variance, B it
     k rounds bring    n/B (log(1/(A + B)) - log(y/(A y + B)))        y = 1 - k/n
 
 and k follows from what is missing in closed form. Where a width is wanted, the stop comes near I*;
-where answers are, near what a z-test needs for the distance of the estimate from the threshold. A
-published policy has no goal: what is missing is log wealth at the two candidates between which the
-interval would first be narrow enough, and a round brings what its bets may expect. How far sessions
-depart from this was measured once, by simulation: the constants below are fitted to that
-(docs/evidence/method.md#22-forecasts).
+where answers are, near what a z-test needs for the distance of the estimate from the threshold. How
+far sessions depart from this was measured once, by simulation: the constants below are fitted to
+that (docs/evidence/method.md#22-forecasts). A published policy has no goal, and no forecast.
 
 A forecast is a convenience: nothing that is certified rests on it.
 """
@@ -26,10 +24,6 @@ import numpy as np
 from celeus.core.betting.base import Outlook
 from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.betting.pool_target import half_width
-from celeus.core.betting.published import CellSequence
-from celeus.core.betting.published_bets import Stakes, expected_path
-from celeus.core.interval import Interval
-from celeus.core.plans.stopping import rounding
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
 from celeus.core.special import normal_quantile
@@ -50,8 +44,6 @@ SKEWED = 0.026
 """By how much the goal grows with the logarithm of one and the skew."""
 ONE_SIDED = 0.37
 """Power of the distance by which the goal is divided where the end on one side is fixed."""
-
-Distances = tuple[float, float, float]
 
 ENDLESS = 1e9
 """Items left where items are run again, and rounds do not use them up."""
@@ -89,35 +81,6 @@ HALVINGS = 11
 """Between which logarithms of the information that is there an answer is looked for, how often."""
 
 
-class BetSettings(NamedTuple):
-    """Settings of the forecast of published bets; three numbers are for 10 %, 50 % and 90 %.
-
-    ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
-    ``luck`` are standard deviations of log wealth, ``luck_shared`` those of two open ends;
-    ``spread`` over ``spread_after`` and the labels is the variance of the variance's logarithm. The
-    distance of a threshold may be ``off`` standard errors more, or ``off_less`` less, and
-    ``off_first`` over the labels.
-    """
-
-    prior: float = 0.84
-    prior_rounds: float = 0.3
-    half: float = 0.36
-    mean_off: float = 0.69
-    spread: float = 0.49
-    spread_after: float = 0.7
-    luck: tuple[float, float, float] = (1.0, 0.25, -1.9)
-    luck_shared: tuple[float, float, float] = (0.75, 0.2, -0.35)
-    off: float = 0.73
-    off_squared: float = 0.08
-    off_less: float = 0.44
-    off_first: float = 0.3
-
-
-BETS = BetSettings()
-LEAST_NEEDED = 0.02
-"""Share of what log wealth has to gain that luck leaves at least."""
-
-
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Labels left after ``round``: the median, and between which 80 % of sessions lie.
@@ -145,14 +108,6 @@ class Range(NamedTuple):
     def later(self, other: "Range") -> "Range":
         """The labels until the second of two."""
         return Range(*map(max, self, other))
-
-    def middle(self, other: "Range") -> "Range":
-        """Half-way between the two."""
-        return Range(
-            (self.low + other.low) / 2.0,
-            (self.median + other.median) / 2.0,
-            (self.high + other.high) / 2.0,
-        )
 
 
 class RoundProgress(NamedTuple):
@@ -189,16 +144,19 @@ class Extrapolation(NamedTuple):
         """That of a session; None of a published policy, and where hardly anything is left."""
         plan, folded = session.question.plan, session.folded
         judged = folded - session.rounds.unjudgeable(folded)
-        outset = _UnitState(session, judged) if judged else None
-        course = None if outset is None else outset.course
-        share = 0.0 if course is None else course.left / plan.drawable
-        if outset is None or outset.outlook is None or course is None or share < LEAST_LEFT:
+        outlook = session.question.fold.outlook
+        if not judged or outlook is None:
+            return None
+        state = _UnitState(session, judged, outlook)
+        course = state.course(outlook.half)
+        share = course.left / plan.drawable
+        if share < LEAST_LEFT:
             return None
         whole = RoundProgress(
             float(plan.drawable), course.variance / share**2, course.padding / share
         )
-        lag = math.sqrt(folded / max(whole.rounds(outset.outlook.accrued), 1.0))
-        return cls(outset.outlook.goal, whole, lag)
+        lag = math.sqrt(folded / max(whole.rounds(outlook.accrued), 1.0))
+        return cls(outlook.goal, whole, lag)
 
     def narrowed(self, part: float) -> "Extrapolation":
         """The same at the root of ``part`` of its width."""
@@ -220,16 +178,20 @@ class Extrapolation(NamedTuple):
 def forecast(session: Session[Mean]) -> Forecast | None:
     """Labels left until a session stops by its precision or by its answers.
 
-    None before the first loss, once it has stopped, and where nothing but budget and pool ends it.
+    None before the first loss, once it has stopped, where nothing but budget and pool ends it, and
+    of a published policy.
     """
     rule, folded, plan = session.stopping, session.folded, session.question.plan
     judged = folded - session.rounds.unjudgeable(folded)
     if not rule.can_stop_early or session.stop_reason is not None or not judged:
         return None
-    outset = _UnitState(session, judged)
-    expected = [outset.to_width(rule.precision)] if rule.precision is not None else []
+    outlook = session.question.fold.outlook
+    if outlook is None:
+        return None
+    state = _UnitState(session, judged, outlook)
+    expected = [state.to_width(rule.precision)] if rule.precision is not None else []
     if rule.stop_when_decided and plan.asks:
-        expected.append(outset.to_answers())
+        expected.append(state.to_answers())
     first = expected[0]
     for other in expected[1:]:
         first = first.sooner(other)
@@ -255,8 +217,9 @@ def pace(times: Sequence[float]) -> float | None:
 class _UnitState:
     """A session as it stands, on the unit scale."""
 
-    def __init__(self, session: Session[Mean], judged: int) -> None:
+    def __init__(self, session: Session[Mean], judged: int, outlook: Outlook) -> None:
         question = session.question
+        self._outlook = outlook
         plan = self._plan = question.plan
         self._session, self._question = session, question
         self._judged = judged
@@ -269,29 +232,16 @@ class _UnitState:
         self._below = max(self._estimate - (lower - scale.lower) / scale.width, 0.0)
         self._above = max((upper - scale.lower) / scale.width - self._estimate, 0.0)
 
-    @property
-    def course(self) -> RoundProgress | None:
-        """The progress rounds bring towards the goal; None where there is none."""
-        outlook = self.outlook
-        return None if outlook is None else self._course(outlook, outlook.half)
-
-    @property
-    def outlook(self) -> Outlook | None:
-        """The distance of its sequence from its goal; None where it has none."""
-        return self._question.fold.outlook
-
     def to_width(self, precision: float) -> Range:
         """Labels until the interval is as narrow as asked for."""
-        outlook = self.outlook
-        if outlook is None:
-            return self._published_width(precision)
+        outlook = self._outlook
         population = self._plan.bound.kind != "none"
         half = self._plan.half_of(precision)
         if not population:
             half = half_width(self._plan, precision) or half
         # The outlook is for the precision of the last bets, which may have been changed since
         goal = outlook.goal * (outlook.half / half) ** 2 / self._one_sided(half) ** ONE_SIDED
-        course = self._course(outlook, half)
+        course = self.course(half)
         skew = (self._above - self._below) ** 2 / max(course.variance, 1e-12)
         goal *= 1.0 + SKEWED * math.log1p(skew)
         deviation = self._spread(skew, outlook.ratio)
@@ -352,10 +302,7 @@ class _UnitState:
         """Until the interval has left ``threshold`` on one side."""
         scale = self._plan.scale
         away = abs(self._estimate - (threshold - scale.lower) / scale.width)
-        outlook = self.outlook
-        if outlook is None:
-            return self._published_end(threshold)
-        course, seen = self._course(outlook, away), outlook.information
+        course, seen = self.course(away), self._outlook.information
         quantile = normal_quantile(1.0 - self._plan.alpha1 / 2.0)
         return Range(
             *(
@@ -364,155 +311,13 @@ class _UnitState:
             )
         )
 
-    def _course(self, outlook: Outlook, half: float) -> RoundProgress:
+    def course(self, half: float) -> RoundProgress:
+        """Return the progress that rounds bring towards an interval of twice this width."""
         rounds = self._session.folded
-        scattered = max(outlook.ratio * (PRIOR_ROUNDS + rounds) - PRIOR_ROUNDS, 0.0)
+        scattered = max(self._outlook.ratio * (PRIOR_ROUNDS + rounds) - PRIOR_ROUNDS, 0.0)
         ratio = max((PRIOR + scattered) / (PRIOR + rounds), LEAST_RATIO)
         variance = ratio * (self._point.variance or 0.0)
         return RoundProgress(self._left, variance, half / 3.0 * max(self._below, self._above))
-
-    @property
-    def _sequence(self) -> CellSequence:
-        sequence = self._question.fold.confidence_sequence
-        if not isinstance(sequence, CellSequence):
-            raise TypeError(sequence)
-        return sequence
-
-    def _published_width(self, precision: float) -> Range:
-        """Until both candidates are out between which the interval is as narrow as asked for."""
-        plan, scale, estimate = self._plan, self._plan.scale, self._question.estimate
-        pool = self._question.fold.confidence_sequence.pool_interval
-        half = (half_width(plan, precision) or 1.0) * scale.width
-        lower, upper = estimate - half, estimate + half
-        if lower < pool.lower:
-            lower, upper = pool.lower, pool.lower + 2.0 * half
-        elif upper > pool.upper:
-            lower, upper = pool.upper - 2.0 * half, pool.upper
-        inner = Interval(max(lower, scale.lower), min(upper, scale.upper))
-        widened = plan.bound.widen(inner, plan.items, scale)
-        # What the scale cuts off need not be paid for
-        if (spare := precision - widened.width) > rounding(scale):
-            if widened.lower <= scale.lower:
-                upper += spare
-            elif widened.upper >= scale.upper:
-                lower -= spare
-        wide, wealth = upper - lower, self._sequence.wealth
-        if not wealth.cells:
-            return Range(self._left, self._left, self._left)
-        lower, above, below = wealth.nearest(wide)
-        upper = lower + wide
-        up, down = self._settled((estimate - lower) / scale.width, (upper - estimate) / scale.width)
-        luck = BETS.luck_shared if above and below else BETS.luck
-        ends = self._until((above, below), ((up,) * 3, (down,) * 3), self._scatter, luck)
-        if not ends:
-            return Range(0.0, 0.0, 0.0)
-        return ends[0].middle(ends[-1])
-
-    def _published_end(self, threshold: float) -> Range:
-        """Until the candidates from the threshold on are out, on the side of it that is wrong."""
-        scale = self._plan.scale
-        ahead = (self._question.estimate - threshold) / scale.width
-        away, scatter = abs(ahead), self._scatter
-        variance = scatter / (self._judged + BETS.prior_rounds)
-        error = math.sqrt(variance / self._judged * self._left / self._plan.items)
-        middle = math.sqrt(away * away + BETS.off_squared * error * error)
-        nearest = away - BETS.off_less * error - BETS.off_first / self._judged
-        distances = away + BETS.off * error, middle, max(nearest, 0.0)
-        above, below = self._sequence.wealth.missing(threshold, threshold)
-        missing = (above, 0.0) if ahead > 0.0 else (0.0, below)
-        ends = self._until(missing, (distances, distances), scatter, BETS.luck)
-        return ends[0] if ends else Range(0.0, 0.0, 0.0)
-
-    @property
-    def _scatter(self) -> float:
-        """Sum of squares of signals about their mean, in a whole pool, and of the prior rounds."""
-        return self._sequence.scatter * self._scale**2 + BETS.prior / 4.0
-
-    @property
-    def _scale(self) -> float:
-        """Width of the range of a signal, in a whole pool."""
-        plan, rounds = self._plan, len(self._question.points)
-        spread = max(self._below + self._above, 1e-12)
-        return spread * plan.items / (plan.drawable - rounds + 1.0)
-
-    def _settled(self, above: float, below: float) -> tuple[float, float]:
-        """The distances from an estimate that begins in the middle where nothing else is known."""
-        if self._plan.policy.uses_scores:
-            return above, below
-        width, half = self._below + self._above, (above + below) / 2.0
-        move = (0.5 * width - self._below) * BETS.half / (self._judged + BETS.half)
-        move *= self._plan.items / max(self._plan.drawable - len(self._question.points) + 1, 1)
-        if (move > 0.0 and below - move < half) or (move < 0.0 and above + move < half):
-            return half, half
-        return above + move, below - move
-
-    def _until(
-        self,
-        missing: tuple[float, float],
-        away: Sequence[Distances],
-        scatter: float,
-        luck: Distances,
-    ) -> list[Range]:
-        """Labels until wealth+ and wealth- have what is ``missing``, at the distances ``away``.
-
-        One for every side that misses any. ``luck`` is that of ``BETS``. The middle is
-        that of ``expected_path``; from it low and high follow by what they have to gain, and by
-        their rates, on the scale of atanh(sqrt(t / N)): on that log wealth grows evenly.
-        """
-        if not any(missing):
-            return []
-        plan, rounds, scale = self._plan, len(self._question.points), self._scale
-        by_own = plan.policy.fraction == "own"
-        stakes = Stakes(plan.alpha1, plan.policy.c, by_own, plan.drawable)
-        place = self._below / max(self._below + self._above, 1e-12)
-        mean, variances = self._signals(place, scatter / scale**2)
-        start = math.atanh(math.sqrt(rounds / (plan.drawable + 1.0)))
-        found = []
-        for side, (need, distances) in enumerate(zip(missing, away, strict=True)):
-            if need <= 0.0:
-                continue
-            middle, variance = distances[1] / scale, variances[1]
-            below = 1.0 - mean if side else mean
-            path = expected_path(below, variance, middle, need, rounds, stakes)
-            end = math.atanh(math.sqrt((rounds + path.rounds) / (plan.drawable + 1.0)))
-            chance = math.sqrt(path.scattered) / path.gained
-            spent = variance + middle * middle if by_own else variance
-            labels = []
-            for spread, far, lucky in zip(variances, distances, luck, strict=True):
-                if far <= 0.0:
-                    labels.append(self._left)
-                    continue
-                apart = far / scale
-                slower = (
-                    math.sqrt((spread + apart * apart if by_own else spread) / spent)
-                    * middle
-                    / apart
-                )
-                slower *= max(1.0 - lucky * chance, LEAST_NEEDED)
-                root = math.tanh(start + (end - start) * slower)
-                labels.append((plan.drawable + 1.0) * root * root - rounds)
-            found.append(Range(*labels))
-        return found
-
-    def _signals(self, place: float, scatter: float) -> tuple[float, Distances]:
-        """Mean of signals in their range; their variance, low, middle and high."""
-        judged = self._judged
-        if not self._plan.policy.uses_scores:
-            place = (place * judged + 0.5 * BETS.half) / (judged + BETS.half)
-        mean = min(max(place, 1e-3), 1.0 - 1e-3)
-        whole = mean * (1.0 - mean)
-        variance = max(scatter / (judged + BETS.prior_rounds), 1e-6)
-        share = min(variance / whole, 1.0)
-        error = math.sqrt(share * whole / (judged + BETS.half)) * BETS.mean_off
-        deviation = math.sqrt(BETS.spread / (BETS.spread_after + judged))
-        rarer, least = min(mean, 1.0 - mean), 0.125 / (judged + 3.0)
-
-        def at(tail: float) -> float:
-            rate = min(max(rarer + error * tail, least), 0.5)
-            return min(share * math.exp(tail * deviation), 1.0) * rate * (1.0 - rate)
-
-        low, middle, high = map(at, TAILS)
-        return mean, (low, middle, high)
 
 
 def _crossing(away: float, seen: float, reach: float, luck: float) -> float:
