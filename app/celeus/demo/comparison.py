@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from celeus.client.results import Point
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
@@ -12,16 +13,6 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import from_probabilities, scores
 from celeus.demo.digits import Digits
 from celeus.simulation.sessions import Truth, simulate
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The interval after a label was folded in."""
-
-    round: int
-    estimate: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +59,8 @@ def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> SessionEn
         upper=run.upper,
         estimate=run.estimate,
         course=[
-            Point(point.round, point.estimate, point.interval.lower, point.interval.upper)
+            Point(point.round, point.round, point.estimate, interval.lower, interval.upper)
             for point in state.question.points
+            for interval in [point.interval]
         ],
     )

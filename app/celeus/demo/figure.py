@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from celeus.demo.comparison import Point
+from celeus.client.results import Point
 
 _DOTS_PER_INCH = 150
 

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from celeus.client.asynchronous import AsyncClient
+from celeus.client.results import Point
 from celeus.core.plans.plan import Claim
-from celeus.demo.comparison import Point, SessionEnd, simulated, truth_of
+from celeus.demo.comparison import SessionEnd, simulated, truth_of
 from celeus.demo.digits import TRAINING_IMAGES, Digits, digits
 from celeus.demo.figure import Course, Setting, draw
 from celeus.demo.screen import Session, count, percent, watch
@@ -105,11 +106,7 @@ async def _run_session(
             )
         console.print()
         final = await session.status()
-        course = [
-            Point(point.round, point.estimate, point.lower, point.upper)
-            for point in await session.trajectory()
-        ]
-        return _certified(final.raw, course)
+        return _certified(final.raw, await session.trajectory())
 
 
 def _compared(material: Digits, options: Options) -> list[SessionEnd]:

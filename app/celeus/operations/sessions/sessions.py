@@ -173,12 +173,6 @@ async def get_session(context: Context, session_id: UUID) -> tuple[bytes, str]:
     return orjson.dumps(document), version_of(document)
 
 
-async def get_version(context: Context, session_id: UUID) -> str:
-    """The version of the status document."""
-    _, version = await get_session(context, session_id)
-    return version
-
-
 async def change_session(
     context: Context,
     session_id: UUID,

@@ -1,4 +1,4 @@
-"""The pictures of docs/concepts.md: `python -m celeus.demo.ideas docs/pictures` draws them anew."""
+"""The pictures of docs/concepts.md: `python -m tests.docs.ideas docs/pictures` draws them anew."""
 
 import sys
 from pathlib import Path
