@@ -52,6 +52,7 @@ from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
+from celeus.core.plans.claim import check_sample
 from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
@@ -472,6 +473,8 @@ async def create_pool_from_file(
             done = await read(None)
             if planned is None or done.numbers is None:
                 return encode(done)
+            runs = look.answers.get("repeats") == "runs"
+            check_sample(planned.request.claim.target, runs=runs)
             found = await planning.plan_session(context, done.numbers, planned.request)
             return encode(done, planned.answered(done.pool.pool_id, found))
 
