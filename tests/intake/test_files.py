@@ -1,25 +1,11 @@
 """The files that an import makes."""
 
-import io
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from celeus.intake.sources.files import npz, write
+from celeus.intake.sources.files import write
 from tests.intake.made import refusal
-
-
-def test_the_arrays_are_what_numpy_reads() -> None:
-    columns: dict[str, list[float | int]] = {
-        "loss": [0.0, 0.5, 1 / 3],
-        "answer": [3, -1, 0],
-        "a_name_that_is_longer_than_the_others": [1e-300] * 1000,
-    }
-    with np.load(io.BytesIO(npz(columns)), allow_pickle=False) as read:
-        assert sorted(read.files) == sorted(columns)
-        for name, values in columns.items():
-            assert read[name].tolist() == values
 
 
 @pytest.mark.parametrize("place", ["folder", "none/second"])

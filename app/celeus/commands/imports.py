@@ -4,6 +4,7 @@ A command for every format; what they share is read off `_shared`, which says it
 """
 
 import inspect
+import io
 import math
 import tempfile
 from collections.abc import Callable
@@ -313,9 +314,9 @@ def table_options(  # noqa: PLR0913 -- one parameter an option
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
     from celeus.intake.formats.registry import differences, notes_of, read, sources
-    from celeus.intake.joining import arrays, copies, join, kind_of, ndjson, rows_of
+    from celeus.intake.joining import copies, join, kind_of, ndjson, rows_of
     from celeus.intake.reducers import EACH
-    from celeus.intake.sources.files import check_apart, npz, write
+    from celeus.intake.sources.files import check_apart, write
 
     _check(options, shared)
     judged = shared.each_output or shared.truth is not None or shared.compare is not None
@@ -339,7 +340,7 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
         return
     made = {shared.out: ndjson(pool)}
     if pool.tests:
-        made[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
+        made[shared.out.with_suffix(NPZ)] = _npz(pool)
     write(made)
     if summary != (lines := _summary(pool)):
         _print(lines)
@@ -497,15 +498,24 @@ def _backtest(pool: "JoinedItems | Pairing", precision: float | None, runs: int)
 def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int) -> "Backtest":
     """Labels that certifying would have cost on these logs, by simulated sessions."""
     from celeus.core.plans.plan import Claim
-    from celeus.intake.joining import arrays
-    from celeus.intake.sources.files import npz
     from celeus.simulation.backtest import backtest
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"pool{NPZ}"
-        file.write_bytes(npz(arrays(pool)))
+        file.write_bytes(_npz(pool))
         claim = Claim(precision=precision)
         return backtest(file, claim, guessed=pool.guessed, runs=runs, seed=0)
+
+
+def _npz(pool: "JoinedItems | Pairing") -> bytes:
+    """Return the known losses in the form that `celeus dev simulate` reads."""
+    import numpy as np
+
+    from celeus.intake.joining import arrays
+
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays(pool))
+    return file.getvalue()
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:

@@ -1,11 +1,8 @@
 """Files: logs, on disk or open, with the files beside them; and those that an import makes."""
 
-import io
 import json
 import os
-import struct
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +13,6 @@ from celeus.strict_json import json_of
 
 HEAD = 1 << 16
 LONGEST_LINE = 1 << 26
-_NPY = b"\x93NUMPY\x01\x00"
-_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +120,6 @@ def under(source: Source, value: object, *names: str) -> Any:  # noqa: ANN401 --
             raise refused(f"{source.name} has no {way!r}: it is no log this reader knows", "log")
         value = value[name]
     return value
-
-
-def npz(columns: Mapping[str, Sequence[float | int]]) -> bytes:
-    """Arrays of numbers in NumPy's format of several arrays, which this needs nothing for."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, values in columns.items():
-            whole = all(isinstance(value, int) for value in values)
-            header = {"descr": "<i8" if whole else "<f8", "fortran_order": False}
-            head = f"{ {**header, 'shape': (len(values),)} }"
-            size = len(_NPY) + 2 + len(head) + 1
-            head += " " * (-size % _ALIGNMENT) + "\n"
-            packed = struct.pack(f"<{len(values)}{'q' if whole else 'd'}", *values)
-            text = _NPY + struct.pack("<H", len(head)) + head.encode("latin-1") + packed
-            archive.writestr(f"{name}.npy", text)
-    return file.getvalue()
 
 
 def check_apart(files: Iterable[Path], logs: Iterable[Source]) -> None:
