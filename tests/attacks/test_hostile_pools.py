@@ -21,7 +21,7 @@ from tests.attacks.tally import TRIES
 from tests.attacks.world import made
 from tests.nightly import NIGHTLY
 
-POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
+POLICIES = ("sharp", "uniform", "celeus")
 TARGETS = ("pool", "population")
 BOUNDS = (None, "hoeffding", "kl", "clopper_pearson", "pairs", "exact_pairs")
 

@@ -259,7 +259,7 @@ def test_a_cheaper_policy_is_taken_without_another_simulation(
     page = signed_in("manage", "read")
     planned(page, pool_of(server))
     page.get_by_text("Policy, budget and leases").click()
-    page.get_by_label("Policy", exact=True).select_option("no_surrogate")
+    page.get_by_label("Policy", exact=True).select_option("celeus")
     with page.expect_response(re.compile("/planning$"), timeout=PLANNED_MS) as heard:
         page.get_by_role("button", name="Plan again").click()
     sharp = next(one for one in heard.value.json()["policies"] if one["policy"] == "sharp")

@@ -183,7 +183,6 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             "graded",
             lambda world: _walked(opened(world, "celeus", Claim("population", precision=5.0))),
         ),
-        "no-surrogate": ("graded", lambda world: _walked(opened(world, "no_surrogate"))),
         "sharp-ahead": ("zero_one", lambda world: _ahead(opened(world))),
         "sharp-graded-ahead": ("graded", lambda world: _ahead(opened(world))),
         "sharp-asked-ahead": ("zero_one", lambda world: _ahead(_asked(world))),
@@ -196,7 +195,6 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             "zero_one",
             lambda world: _ahead(opened(world, "celeus", range="exact")),
         ),
-        "evalue-ahead": ("bare", lambda world: _ahead(opened(world, "evalue"))),
         "known-losses": ("known", lambda world: _walked(opened(world))),
         "known-losses-audited": (
             "known",

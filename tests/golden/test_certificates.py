@@ -19,7 +19,7 @@ from tests.core.certifying import KEY, where_of
 from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, PUSHED, TABLES
 
 ISSUED = sorted(path.name for path in FOLDER.glob("*.json"))
-WITHOUT_SCORES = {"uniform", "no-surrogate", "evalue-ahead"}
+WITHOUT_SCORES = {"uniform"}
 """Of these nothing but the columns themselves takes the pool."""
 NEEDS_POOL = {"weights", *BEST, *TABLES}
 """These are nothing without it."""

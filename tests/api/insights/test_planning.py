@@ -41,7 +41,7 @@ async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: A
     assert answer.status_code == 200, answer.text
     document = answer.json()
     assert [policy["policy"] for policy in document["policies"]] == [
-        *("sharp", "uniform", "celeus", "no_surrogate", "evalue")
+        *("sharp", "uniform", "celeus")
     ]
     assert document["assumed_risk"] == pytest.approx(0.5, abs=0.1)
     assert (document["items"], document["budget"], document["informed"]) == (400, 400, True)

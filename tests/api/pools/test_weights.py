@@ -98,7 +98,6 @@ async def test_weights_too_far_apart_are_refused_across_uploads(client: httpx.As
     [
         ({"target": "population", "precision": 0.5}, "target"),
         ({"policy": "celeus"}, "policy"),
-        ({"policy": "evalue"}, "policy"),
     ],
 )
 async def test_what_weights_do_not_go_with_is_refused_with_a_reason(

@@ -159,7 +159,6 @@ async def test_a_badge_of_two_systems_names_both(app: FastAPI, client: AsyncClie
         ({"answers": ["yes", "no"]}, None, "red"),
         ({"answers": ["yes", "undecided"]}, None, "blue"),
         ({"origin": {"at": "2026"}, "state": "closed"}, ", pushed, final", "blue"),
-        ({"promised": False}, "19.1–36.9\N{NARROW NO-BREAK SPACE}%, no promise", "grey"),
         ({"alpha": 0.001}, "99.9\N{NARROW NO-BREAK SPACE}%", "blue"),
     ],
 )
@@ -188,8 +187,7 @@ def test_the_words_of_a_badge(changes: dict[str, Any], message: str | None, colo
             "upper": 0.369,
         },
     }
-    promised = changes.get("promised", True)
-    badge = badge_of(status, labels=101, promised=promised, names=None)
+    badge = badge_of(status, labels=101, names=None)
     assert badge.label == "error rate"
     assert message is None or message in badge.message
     assert badge.colour == colour

@@ -85,9 +85,6 @@ BUILDS: dict[str, Callable[[], Case]] = {
             Claim("population", precision=0.3, margin=0.02, margin_assumption="a mixing pool"),
         )
     ),
-    "no_surrogate": lambda: _walked(opened(graded_world(), "no_surrogate")),
-    "evalue": lambda: _walked(opened(zero_one_world(), "evalue")),
-    "evalue as published": lambda: _walked(opened(zero_one_world(), "evalue", recentred=False)),
     "nothing drawn": lambda: opened(zero_one_world()),
     "nothing drawn of pairs": lambda: opened(
         zero_one_world(), claim=Claim("population", precision=0.2)
@@ -136,8 +133,6 @@ OPENINGS: list[Callable[[], Case]] = [
     lambda: opened(bare_world(50), "uniform"),
     lambda: opened(graded_world(50), "celeus", range="exact"),
     lambda: opened(zero_one_world(50), "celeus", Claim("population", precision=0.7)),
-    lambda: opened(graded_world(50), "no_surrogate"),
-    lambda: opened(zero_one_world(50), "evalue"),
 ]
 
 
@@ -211,8 +206,6 @@ def test_a_claim_says_what_it_rests_on() -> None:
     assert codes(BUILDS["sharp"]()) == ["these_answers", "unforeseen_draws", *corrected]
     signed = ["unforeseen_draws", "signed_losses", *corrected]
     assert codes(BUILDS["celeus margin"]()) == ["margin", *signed]
-    recentred = opened(world, "evalue", recentred=False)
-    assert codes(recentred) == ["these_answers", "without_recentring"]
     margin = json.loads(BUILDS["celeus margin"]().certificate(final=False))["claim"]
     assert "a mixing pool" in margin["assumptions"][0]["text"]
 

@@ -16,8 +16,8 @@ def test_the_published_constants_are_the_defaults() -> None:
     assert policy_named("evalue").recentred, "the authors' form is an option, never the default"
 
 
-def test_a_policy_that_needs_the_truth_is_never_the_default() -> None:
-    assert frozenset({"oracle"}) == SIMULATION_ONLY
+def test_policies_of_studies_are_never_the_default() -> None:
+    assert frozenset({"no_surrogate", "evalue", "oracle"}) == SIMULATION_ONLY
     assert DEFAULT_POLICY in POLICIES
     assert DEFAULT_POLICY not in SIMULATION_ONLY
 

@@ -79,7 +79,7 @@ async def _walk(context: Context, session: UUID) -> None:
 CLAIMS = {
     "sharp": Claim(precision=1e5),
     "celeus": Claim("population", precision=5e5),
-    "evalue": Claim(),
+    "uniform": Claim(),
 }
 
 

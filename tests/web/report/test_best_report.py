@@ -74,7 +74,7 @@ def test_a_status_is_told_in_a_sentence(changed: dict[str, Any], words: str) -> 
 )
 def test_a_badge_says_no_more_than_the_sentence(changed: dict[str, Any], words: str) -> None:
     told = status(**changed) | {"table": None}
-    badge = badge_of(told, labels=None, promised=True, names=None)
+    badge = badge_of(told, labels=None, names=None)
     assert (badge.label, badge.message) == ("best of 3", words)
 
 

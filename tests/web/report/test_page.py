@@ -331,20 +331,6 @@ async def test_a_claim_about_a_population_names_what_it_rests_on(client: AsyncCl
     assert f"The reason given: {HOSTILE}" in page.text
 
 
-async def test_a_form_for_comparisons_makes_no_promise(
-    client: AsyncClient, database_url: str
-) -> None:
-    """No session is opened with it any more; one of before stays what it was."""
-    pool = await known_pool(client, 60)
-    session = await opened(client, pool, policy="evalue")
-    await labelled(client, session, pool, 10)
-    with psycopg.connect(database_url) as db:
-        db.execute("UPDATE sessions SET plan = jsonb_set(plan, '{policy,recentred}', 'false')")
-    page = await report(client, session)
-    assert "No promise is made" in page.text
-    assert "sure that" not in page.text
-
-
 @pytest.mark.parametrize(
     ("loss", "quantity"),
     [

@@ -19,7 +19,7 @@ from celeus.operations.insights import planning
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
-PolicyName = Literal["sharp", "uniform", "celeus", "no_surrogate", "evalue"]
+PolicyName = Literal["sharp", "uniform", "celeus"]
 WANTED: JsonDict = {"target": "pool", "alpha": 0.05, "precision": 0.05}
 
 SIMULATED: JsonDict = {

@@ -83,11 +83,6 @@ class Parameters(BaseModel):
     )
     theta: float | None = Field(None, description="Weight of the upward bet, between 0 and 1.")
     c: float | None = Field(None, description="Softness of the cap on the bets.")
-    recentred: bool | None = Field(
-        None,
-        description="`evalue` only. False, its authors' form, ignores that items are drawn without"
-        " replacement and guarantees nothing: it is refused here and exists in simulation only.",
-    )
 
 
 class Subject(BaseModel):

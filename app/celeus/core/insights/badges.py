@@ -22,7 +22,7 @@ class Badge:
     """The texts on the left and on the right, and the colour of the right side.
 
     Green: every question is answered yes; red: one is answered no; grey: there is nothing to say
-    yet, or no promise; blue: anything else.
+    yet; blue: anything else.
     """
 
     label: str
@@ -31,12 +31,12 @@ class Badge:
 
 
 def badge_of(
-    status: Mapping[str, Any], *, labels: int | None, promised: bool, names: tuple[str, str] | None
+    status: Mapping[str, Any], *, labels: int | None, names: tuple[str, str] | None
 ) -> Badge:
     """The badge of a status document.
 
     ``labels`` are those in its interval, None where nobody has counted, ``names`` the two systems
-    of a comparison. Not ``promised`` is what a form for comparisons says.
+    of a comparison.
     """
     if status["best"] is not None:
         return _best(status)
@@ -49,8 +49,6 @@ def badge_of(
         decided = names is not None and (status["verdict"] or {}).get("round") == 0
         return Badge(label, _verdict(status, names) if decided else _NO_LABELS, "grey")
     figures = _figures(score, scale, settled=is_settled(status), points=names is not None)
-    if not promised:
-        return Badge(label, f"{figures}, no promise", "grey")
     parts = [figures]
     if names is not None and status["verdict"] is not None:
         parts.insert(0, _verdict(status, names))

@@ -209,12 +209,10 @@ def sentence(
     contrast: Contrast | None,
     *,
     labels: int | None,
-    promised: bool = True,
 ) -> str:
     """Return what a session says, by its status; ``score`` is what its pool measures.
 
-    ``labels`` are those in the interval, None where they were not counted. Not ``promised`` is what
-    a form for comparisons says.
+    ``labels`` are those in the interval, None where they were not counted.
     """
     if status["best"] is not None:
         return best_sentence(status)
@@ -231,7 +229,7 @@ def sentence(
     if status["rounds"]["in_interval"] == 0:
         text = score_figures(values, scale, estimated=False)
         return f"{_begun(status)}{quantity_of(status, score.name)} {text}."
-    return score_sentence(status, values, scale, labels=labels, promised=promised)
+    return score_sentence(status, values, scale, labels=labels)
 
 
 def valid(alpha: float) -> str:
@@ -274,7 +272,6 @@ def certified_sentence(
         plan.score or default_score(scale, named),
         Contrast.of(scale, systems, plan.score),
         labels=claim["labels"],
-        promised=plan.policy.recentred,
     )
 
 
@@ -284,20 +281,18 @@ def score_sentence(
     scale: Interval,
     *,
     labels: int | None,
-    promised: bool = True,
 ) -> str:
     """Return the words of a status's or a certificate's claim about the score of one system.
 
     ``values`` are those of ``Score.values``.
     """
-    certain = valid(claim["alpha"]) if promised else "no promise"
     since = ""
     if labels is not None:
         since = f", based on {count(labels)} label{'' if labels == 1 else 's'}"
         if claim.get("success") is not None:
             since += f" of {count(claim['runs'])} runs"
     measured = quantity_of(claim, values["name"])
-    return f"{measured} {score_figures(values, scale)}, {certain}{since}."
+    return f"{measured} {score_figures(values, scale)}, {valid(claim['alpha'])}{since}."
 
 
 def quantity(

@@ -202,8 +202,7 @@ def _mean_words(session: Session[Mean], pool: Pool, document: dict[str, Any]) ->
     labels = session.observed - (session.rounds.unjudgeable(session.drawn) if behind else skipped)
     plan = session.question.plan
     contrast = Contrast.of(pool.scale, pool.systems, pool.score)
-    promised = plan.policy.recentred
-    text = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
+    text = sentence(document, pool.measured, contrast, labels=inside)
     return _words(document, text, _measure(plan, pool).answers(document), labels, inside)
 
 

@@ -7,7 +7,13 @@ from typing import Any
 from celeus.core.plans.best_plan import BestPlan, make_best
 from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
-from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.policies import (
+    DEFAULT_POLICY,
+    POLICIES,
+    SIMULATION_ONLY,
+    Policy,
+    policy_named,
+)
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import (
     BETA,
@@ -187,25 +193,13 @@ def _questions(
 
 
 def policy_of(request: SessionRequest) -> Policy:
-    """Return the requested policy; refuses those that are unknown or guarantee nothing."""
-    policy_name = request.policy or DEFAULT_POLICY
-    if policy_name in SIMULATION_ONLY:
-        raise InvalidValue(
-            f"policy {policy_name} needs the true losses and exists in simulation only",
-            field="policy",
-            rule="a policy that does not know the losses",
-            value=policy_name,
-        )
-    policy = policy_named(policy_name, **request.parameters)
-    if not policy.recentred:
-        raise InvalidValue(
-            "recentred false ignores that items are drawn without replacement: its interval"
-            " guarantees nothing, and it exists in simulation only",
-            field="recentred",
-            rule="true, or left out",
-            value=False,
-        )
-    return policy
+    """Return the requested policy; refuses those that are unknown or for studies alone."""
+    name = request.policy or DEFAULT_POLICY
+    if name in SIMULATION_ONLY:
+        rule = "one of " + ", ".join(sorted(POLICIES.keys() - SIMULATION_ONLY))
+        message = f"policy {name} exists in simulation only"
+        raise InvalidValue(message, field="policy", rule=rule, value=name)
+    return policy_named(name, **request.parameters)
 
 
 def is_endless(plan: Plan | BestPlan | TablePlan) -> bool:

@@ -5,7 +5,9 @@
     celeus        scores mixed with uniform draws, fractions with own variance, floor range
     no_surrogate  the same without scores: surrogate L, uniform draws
     evalue        uniform draws, bets on the losses against their without-replacement centre
-    oracle        ``celeus`` with scores |l - s| from the true losses: simulation only
+    oracle        ``celeus`` with scores |l - s| from the true losses
+
+The last three are for studies: a simulation runs them, and no session does.
 
 A policy never decides whether an interval is valid, only how fast it narrows.
 """
@@ -54,7 +56,7 @@ POLICIES = {
     "oracle": Policy("oracle"),
 }
 DEFAULT_POLICY = "sharp"
-SIMULATION_ONLY = frozenset({"oracle"})
+SIMULATION_ONLY = frozenset({"no_surrogate", "evalue", "oracle"})
 
 LEAST_BETA = 1e-3
 """Least share of uniform draws. A signal may be 1 / beta times as wide as the scale; with a far

@@ -86,10 +86,6 @@ def opening_of(line: bytes) -> Opening:
     form = _form_of(pool)
     if plan.get("raters") is not None:
         raise Mismatch("plan.raters", plan["raters"], "left out: a run has one judge")
-    policy = plan.get("policy")
-    if isinstance(policy, dict):
-        # An interval without a guarantee is for comparisons; no service opens such a session
-        equal("plan.policy.recentred", policy.get("recentred"), found=True)
     equal("plan.method_version", plan.get("method_version"), METHOD_VERSION)
     return Opening(
         session=bytes.fromhex(text(header["session"], "session", SESSION)),

@@ -61,10 +61,6 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             " people say of an item does not rest on them."
         ),
         "raters": "Several raters could judge an item.",
-        "without_recentring": (
-            "The bets ignore that items are drawn without replacement: a form for comparisons,"
-            " whose interval carries no guarantee."
-        ),
         "unforeseen_draws": (
             "Precision, budget or stop were changed while the session ran: whoever changed them"
             " could not foresee its draws."
@@ -153,8 +149,6 @@ def _of_mean(plan: Plan) -> dict[str, str]:
         facts["raters"] = f" {SOURCES[plan.raters]}"
     if plan.protocol is not None:
         facts["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
-    if not plan.policy.recentred:
-        facts["without_recentring"] = ""
     return facts
 
 

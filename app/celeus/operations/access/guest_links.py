@@ -13,8 +13,6 @@ from sqlalchemy import RowMapping, text
 from uuid_utils.compat import uuid7
 
 from celeus.core.insights.badges import Badge, badge_of
-from celeus.core.plans.plan import Plan
-from celeus.core.session.session import plan_from_values
 from celeus.errors import ShareNotFound, TooManyShares
 from celeus.operations.access.keys import new_secret, secret_hash
 from celeus.operations.runtime.context import Context
@@ -117,14 +115,12 @@ async def shared_badge(context: Context, token: str) -> BadgeState:
     if row is None:
         raise _no_link()
     status = row.status
-    plan = plan_from_values(row.plan)
     single = status["best"] is None and status["table"] is None
-    promised = not isinstance(plan, Plan) or plan.policy.recentred
     names = None
     if single and row.loss_kind == "difference":
         names = (row.systems["a"], row.systems["b"]) if row.systems else ("A", "B")
     labels = status["words"]["in_interval"]
-    badge = badge_of(status, labels=labels, promised=promised, names=names)
+    badge = badge_of(status, labels=labels, names=names)
     return BadgeState(badge, status["sentence"], version_of(status))
 
 
@@ -157,7 +153,7 @@ _OPEN = text(
 )
 _BADGE = text(
     """
-    SELECT s.status, s.plan, p.loss_kind, p.systems
+    SELECT s.status, p.loss_kind, p.systems
     FROM sessions s JOIN pools p USING (pool_id)
     WHERE s.session_id = :session_id AND s.project_id = :project_id
     """

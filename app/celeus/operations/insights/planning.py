@@ -52,7 +52,7 @@ from celeus.operations.runtime.workers import Bounds
 from celeus.operations.sessions.sessions import pool_for
 from celeus.units import check_asked_alpha
 
-EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
+EVERY_POLICY = ("sharp", "uniform", "celeus")
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 """Columns a surrogate comes from."""
 MODULE = "celeus.operations.insights.planning_worker"

@@ -102,7 +102,6 @@ def _interval_page(
             pool.score,
             contrast,
             labels=words.labels_in_interval,
-            promised=plan.policy.recentred,
         ),
         compared=contrast is not None,
         course=course,

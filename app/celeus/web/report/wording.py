@@ -158,11 +158,6 @@ class Wording(Words, IntervalFigures):
             if self.judged == 0:
                 return f"Nothing is judged{self._yet}: {subject}."
             return f"No label is in the interval{self._yet}: {subject}; {judged_items}."
-        if not self._plan.policy.recentred:
-            return (
-                f"No promise is made: this session ran a form of its policy that serves comparisons"
-                f" only. For {subject} it arrived at an interval {self.interval}; {judged_items}."
-            )
         if self.settled:
             known = self._plan.items - self._plan.drawable
             judged = "was judged or known" if known else "was judged"
