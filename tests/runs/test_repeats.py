@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import celeus
+from celeus.client.rows import upload_of
 from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.plans import plan
@@ -333,5 +334,7 @@ def test_runs_of_the_same_tasks_are_no_sample_of_a_population() -> None:
     for items in (runs, runs[:12], runs.copy(), some, json.loads(json.dumps(runs))):
         with pytest.raises(Refusal, match="runs of the same tasks are no sample"):
             celeus.certify(items, None, **asked)
+    with pytest.raises(InvalidValue, match="sent as the file"), upload_of(runs):
+        pass
     assert celeus.certify(runs, None, target="runs", precision=0.5).status().items == len(rows)
     celeus.certify(celeus.read_items(rows, mapping=mapping, repeats="items"), None, **asked)

@@ -21,8 +21,9 @@ MEDIA = {
     ".parquet": "application/vnd.apache.parquet",
 }
 
-
 ANY = "application/octet-stream"
+AS_RUNS = {"repeats": "runs"}
+"""Member of every item of `celeus.read_items` that is one of several runs of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,17 @@ def upload_of(items: object) -> Iterator[Upload]:
         with file:
             yield Upload(media, lambda: _parts(file))
         return
-    with lines_of(rows_of(items)) as lines:
+    with lines_of(map(_no_run, rows_of(items))) as lines:
         yield Upload(LINES, lambda: _parts(lines))
+
+
+def _no_run(row: object) -> object:
+    """The row; refuses a run of a task, which a service knows from the file alone."""
+    if isinstance(row, Mapping) and row.items() >= AS_RUNS.items():
+        rule = "the file that they were read from, with repeats='runs'"
+        message = f"items that are runs of tasks must be sent as {rule}"
+        raise InvalidValue(message, field="items", rule=rule)
+    return row
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 from celeus.client.calls import file_answers
 from celeus.client.fingerprint import LOG
 from celeus.client.label_loop import finite
-from celeus.client.rows import line_of, lines_of, rows_of
+from celeus.client.rows import AS_RUNS, line_of, lines_of, rows_of
 from celeus.core.plans.claim import Target, check_sample
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
@@ -39,9 +39,6 @@ _WAYS = {"surrogate": "; scale gives other ends, and missing a value that stands
 _MALFORMED = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
-
-AS_RUNS = {"repeats": "runs"}
-"""Member of every item that is one of several runs of a task."""
 
 Row = Mapping[str, Any]
 Ends = tuple[float, float]
