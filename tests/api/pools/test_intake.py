@@ -178,6 +178,6 @@ async def test_runs_of_the_same_tasks_are_no_sample_of_a_population(
             assert "runs of the same tasks are no sample" in opened.json()["detail"]
             planned = await client.post(f"/v1/pools/{pool}/planning", json=asked)
             assert (planned.status_code, planned.json()["field"]) == (422, "target")
-            dry = {"dry_run": True, "planning": json.dumps(asked)}
+            dry = {"dry_run": "true", "planning": json.dumps(asked)}
             looked = await sent(client, jsonl(rows), mapping=mapping, repeats=repeats, **dry)
             assert (looked.status_code, looked.json()["field"]) == (422, "target")
