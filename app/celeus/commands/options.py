@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,6 +32,23 @@ LabelKeyFile = Annotated[
 ManageKeyFile = Annotated[
     Path | None,
     typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
+]
+Form = Literal["lm-eval", "inspect", "promptfoo", "deepeval", "helm", "swebench", "table"]
+"""What a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
+Format = Annotated[
+    Form | None,
+    typer.Option("--format", help="What to read the files as; default: what they look like."),
+]
+Mapping = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=ROLE", help="Role of a column of the file; repeat it."),
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="An answer to what the file leaves open, such as better=higher; repeat it.",
+    ),
 ]
 SubjectOption = Annotated[
     list[str] | None,

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
+from celeus.commands.options import HERE, NUMBER, Given, ManageKeyFile, Mapping, Url, read_key
 from celeus.commands.pools import (
     Alpha,
     AtLeast,
     AtMost,
-    Given,
-    Mapping,
     PoolOrFile,
     Precision,
     check_amounts,

@@ -10,7 +10,9 @@ import typer
 from celeus.commands.options import (
     HERE,
     All,
+    Given,
     ManageKeyFile,
+    Mapping,
     ReadKeyFile,
     SubjectOption,
     Url,
@@ -21,8 +23,6 @@ from celeus.commands.pools import (
     Alpha,
     AtLeast,
     AtMost,
-    Given,
-    Mapping,
     PoolOrFile,
     Precision,
     check_amounts,

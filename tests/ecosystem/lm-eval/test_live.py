@@ -408,8 +408,8 @@ BAD = [
     (["--compare", WHOLE], "is compared with itself"),
     (["--surrogate", "nowhere"], "nowhere: there is no such file"),
     (["--tasks", "toy_f1", "--metric", "f1"], "f1 of toy_f1 is made by f1"),
-    (["--tasks", "toy_points", "--metric", "points"], "say so with --higher-is-better"),
-    (["--tasks", "toy_gen", "--metric", "exact_match"], "choose one with --filter"),
+    (["--tasks", "toy_points", "--metric", "points"], "say so with --given better=higher"),
+    (["--tasks", "toy_gen", "--metric", "exact_match"], "choose one with --given filter="),
 ]
 
 
