@@ -55,7 +55,7 @@ PLACES: dict[str, Place | Group] = {
     "plan": Place("plan", "plan"),
     "judge": Place("judges", "judge"),
     "guess": Place("judges", "guess"),
-    "bridge": Place("bridges", "bridges"),
+    "bridge": Place("bridges", "bridge"),
     "run": Place("runs", "runs"),
     "compare": Place("compare", "compare"),
     "judge-check": Place("judge_check", "judge_check"),

@@ -332,7 +332,6 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
         (("--session", NOBODY, "--url", "ftp://here"), "url must be an address"),
         (("--session", NOBODY, "--url", "file:///etc/passwd"), "url must be an address"),
         (("--session", NOBODY, "--key", "secret"), "--key"),
-        (("--session", NOBODY, "--api-key-file", "missing"), "No such file"),
         (("--session", NOBODY, "--wait", "soon"), "--wait"),
         (("--session", NOBODY, "--wait", -1), "--wait"),
         (("--session", NOBODY, "--wait", "nan"), "--wait"),
@@ -527,12 +526,17 @@ def test_a_service_that_wants_longer_than_the_wait_is_left_alone(
     ],
 )
 def test_whoever_else_answers_is_no_session(
-    run: Run, odd: str, tmp_path: Path, reply: tuple[int, dict[str, str], bytes]
+    run: Run,
+    odd: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reply: tuple[int, dict[str, str], bytes],
 ) -> None:
     Odd.replies = [reply]
     file = tmp_path / "key"
     file.write_text("secret-key\n")
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--api-key-file", file)
+    monkeypatch.setenv("CELEUS_KEY_FILE", str(file))
+    answer = run("gate", "--session", NOBODY, "--url", odd)
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.count("\n") == 1
     assert "secret-key" not in answer.err

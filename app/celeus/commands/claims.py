@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, ReadKeyFile, Url, read_key
+from celeus.commands.options import HERE, Url, read_key
 from celeus.errors import InvalidValue
 
 REQUEST_SECONDS = 600.0
@@ -23,7 +23,6 @@ def claims(
         ),
     ] = None,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Say what holds of one session, of all, and of those picked after looking.
@@ -35,7 +34,7 @@ def claims(
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
 
-    key = read_key(api_key_file)
+    key = read_key()
     for session in (*sessions, *(shown or ())):
         check_session(session)
     query = {"session": sessions, "shown": shown}

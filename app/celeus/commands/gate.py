@@ -6,6 +6,7 @@
 import json
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url, check_file, read_key
+from celeus.commands.options import HERE, NUMBER, SessionId, Url, check_file, read_key
 from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
 
@@ -41,7 +42,8 @@ class GateCommand(TyperCommand):
             from celeus.gates.waiting import veil
 
             refusal = InvalidValue(message())
-            veil(read_key(None), refusal)
+            with suppress(Refusal):
+                veil(read_key(), refusal)
             if github:
                 typer.echo(annotation(Report(one_line(refusal.line))))
                 raise SystemExit(1) from None
@@ -55,7 +57,6 @@ def gate(  # noqa: PLR0913 -- one parameter an option
     *,
     session: SessionId,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
     wait: Annotated[
         float, typer.Option(min=0.0, max=604_800.0, help="How many seconds to wait for an answer.")
     ] = 0.0,
@@ -142,17 +143,18 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         "--score-at-least": score_at_least,
     }
     destinations = Destinations(github=github, as_json=as_json, junit=junit, markdown=markdown)
-    began = time.monotonic()
+    began, key = time.monotonic(), None
     try:
+        key = read_key()
         question = question_of(thresholds, compare, margin)
         if math.isnan(wait):
             # Neither above nor below any limit, so the option lets it pass
             rule = "a number of seconds"
             raise InvalidValue(f"--wait must be {rule}", field="--wait", rule=rule)
-        asked = Gate(url, session, read_key(api_key_file), part_of(metric, group))
+        asked = Gate(url, session, key, part_of(metric, group))
         outcome = asked.outcome(question, wait)
     except Refusal as refusal:
-        veil(read_key(None), refusal)
+        veil(key, refusal)
         destinations.tell(Report(one_line(refusal.line), time.monotonic() - began))
         if github:
             raise typer.Exit(1) from None

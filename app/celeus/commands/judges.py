@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all, read_key
+from celeus.commands.options import HERE, All, SessionId, Url, confirm_all, read_key
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -121,7 +121,6 @@ def judge(  # noqa: PLR0913 -- one parameter an option
         bool, typer.Option("--keep", help="Go on though the judge changed since it judged this.")
     ] = False,
     url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
 ) -> None:
     """Judge a session by a model or a program: what it says is the truth of this certificate.
 
@@ -137,7 +136,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
     cache = cache or Path(f"{session}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
     options = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache)
-    with _finished(), _working(options) as working, Client(url, read_key(api_key_file)) as client:
+    with _finished(), _working(options) as working, Client(url, read_key()) as client:
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
         readability = Readability(show)

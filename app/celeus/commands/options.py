@@ -21,18 +21,6 @@ NUMBER = "NUMBER"
 
 SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
 Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
-ReadKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
-]
-LabelKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
-]
-ManageKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
-]
 Form = Literal["lm-eval", "inspect", "promptfoo", "deepeval", "helm", "swebench", "table"]
 """What a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
 Format = Annotated[
@@ -84,18 +72,23 @@ def check_file(path: Path | None) -> None:
         raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
 
 
-def read_key(file: Path | None) -> str | None:
-    """The key of the file or the environment; an argument would show it to every user here."""
-    if file is None:
+def read_key() -> str | None:
+    """The key in the file that CELEUS_KEY_FILE names, else that in CELEUS_KEY.
+
+    An argument would show it to every user of this machine.
+    """
+    name = os.environ.get("CELEUS_KEY_FILE")
+    if not name:
         return os.environ.get("CELEUS_KEY") or None
-    with open_file(file, "api_key_file") as source:
+    field = "CELEUS_KEY_FILE"
+    with open_file(Path(name), field) as source:
         try:
             content = source.read(LONGEST_KEY_FILE + 1)
             text = content.decode()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
+            raise InvalidValue(f"{name} cannot be read: {why}", field=field) from error
     if len(content) > LONGEST_KEY_FILE:
         rule = f"a file of at most {LONGEST_KEY_FILE} bytes, with a key"
-        raise InvalidValue(f"{file} must be {rule}", field="api_key_file", rule=rule)
+        raise InvalidValue(f"{name} must be {rule}", field=field, rule=rule)
     return text.strip()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, Given, ManageKeyFile, Mapping, Url, read_key
+from celeus.commands.options import HERE, NUMBER, Given, Mapping, Url, read_key
 from celeus.commands.pools import (
     Alpha,
     AtLeast,
@@ -64,7 +64,6 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     mapping: Mapping = None,
     given: Given = None,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Say how many labels and hours a session would take, by precision: a forecast, simulated.
@@ -87,7 +86,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     if margin is not None:
         asked["decide"] = {"margin": margin}
     with (
-        blocking.Client(url, read_key(api_key_file)) as client,
+        blocking.Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,
     ):
         if made.metrics:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, All, ManageKeyFile, Url, confirm_all, read_key
+from celeus.commands.options import HERE, NUMBER, All, Url, confirm_all, read_key
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 from celeus.units import SHARES, number_on
@@ -404,7 +404,6 @@ def push(
         bool, typer.Option("--close", help="Close the run for good before: else it has to be.")
     ] = False,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the session's status as JSON.")
     ] = False,
@@ -421,7 +420,7 @@ def push(
 
         with Run.resume(file) as run:
             run.close()
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         status = client.push(file).status()
     if as_json:
         typer.echo(json.dumps(status.raw))

@@ -11,9 +11,7 @@ from celeus.commands.options import (
     HERE,
     All,
     Given,
-    ManageKeyFile,
     Mapping,
-    ReadKeyFile,
     SubjectOption,
     Url,
     confirm_all,
@@ -56,7 +54,6 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     mapping: Mapping = None,
     given: Given = None,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Open a session on a pool or a file, and print its id and where people label it."""
@@ -77,7 +74,7 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
         "subject": [named.to_dict() for named in subjects_of(subject)],
     }
     with (
-        Client(url, read_key(api_key_file)) as client,
+        Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,
     ):
         opening = {field: value for field, value in asked.items() if value not in (None, [])}
@@ -90,19 +87,18 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
         typer.echo(f"label: {url.rstrip('/')}/label/{status.id}")
 
 
-def sessions(  # noqa: PLR0913 -- one parameter an option
+def sessions(
     *,
     pool: Annotated[str | None, typer.Option(help="Only those on this pool, `pool_…`.")] = None,
     state: Annotated[str | None, typer.Option(help="Only those in this state.")] = None,
     most: Annotated[int, typer.Option(min=1, help="How many to list, newest first.")] = SHOWN,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
     as_json: AsJson = False,
 ) -> None:
     """List the project's sessions, newest first: state, name and what is known."""
     from celeus.client.blocking import Client
 
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         found = [*islice(client.sessions(pool, state), most + 1)]
     for status in found[:most]:
         typer.echo(json.dumps(status.raw) if as_json else "  ".join(_row(status)))
@@ -120,13 +116,11 @@ def _row(status: "Status") -> Iterator[str]:
     yield plain(status.sentence)
 
 
-def status(
-    session: Session, *, url: Url = HERE, api_key_file: ReadKeyFile = None, as_json: AsJson = False
-) -> None:
+def status(session: Session, *, url: Url = HERE, as_json: AsJson = False) -> None:
     """Show how a session stands: interval, answers, progress and what the claim assumes."""
     from celeus.client.blocking import Client
 
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         found = client.session(session).status()
     typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
 
@@ -135,13 +129,12 @@ def close(
     session: Session,
     *,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Close a session for good: it takes no more labels, and its certificate is final."""
     from celeus.client.blocking import Client
 
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         found = client.session(session).close()
     typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
 
