@@ -60,7 +60,6 @@ PLACES: dict[str, Place | Group] = {
     "compare": Place("compare", "compare"),
     "judge-check": Place("judge_check", "judge_check"),
     "gate": Place("gate", "gate"),
-    "claims": Place("claims", "claims"),
     "mcp": Place("mcp", "mcp", "mcp"),
     "push": Place("runs", "push"),
     "export": Place("export", "export"),

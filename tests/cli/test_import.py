@@ -79,7 +79,7 @@ def test_five_logs_save_more_labels_than_one_and_the_backtest_is_that_of_simulat
     out = tmp_path / "pool.ndjson"
     run("import", *paths, "--truth", "m6", "--out", out)
     file, options = tmp_path / "pool.npz", ("--precision", 0.1, "--runs", 10)
-    report = simulated(run, file, *options, "--policy", "sharp")
+    report = simulated(run, file, *options)
     assert report["labels"]["median"] == told[5]["with"]
 
 

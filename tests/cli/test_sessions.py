@@ -110,7 +110,7 @@ def test_a_key_file_that_holds_no_key_is_refused(
     run: Run, monkeypatch: pytest.MonkeyPatch, file: str, why: str
 ) -> None:
     monkeypatch.setenv("CELEUS_KEY_FILE", file)
-    for command in (("sessions",), ("gate", "--session", f"ses_{0:032}")):
+    for command in (("sessions",), ("gate", f"ses_{0:032}")):
         refused = run(*command)
         assert (refused.status, refused.out) == (1, "")
         assert why in refused.err

@@ -149,7 +149,7 @@ def test_the_gate_of_the_bare_wheel_runs_beside_a_foreign_app(
     bare: Environment, service: Service
 ) -> None:
     session = asyncio.run(session_with_a_question(service))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     ended = bare.celeus("gate", *where, CELEUS_KEY=ADMIN)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "at most 0.9: yes (round " in ended.stdout

@@ -47,8 +47,8 @@ Opened = Callable[[str, "Question"], tuple["Queue", str]]
 
 def bridge(  # noqa: PLR0913 -- one parameter an option
     tool: Annotated[ToolName, typer.Argument(metavar="TOOL", help="The tool, one of these.")],
-    *,
     session: SessionId,
+    *,
     tool_url: Annotated[
         str | None, typer.Option(help="Address of the tool; default: that in the variable above.")
     ] = None,

@@ -10,7 +10,7 @@ import typer
 
 from celeus.commands.gate import STATUS, GateCommand
 from celeus.commands.imports import backtested
-from celeus.commands.options import NUMBER, Given, Mapping, check_file
+from celeus.commands.options import NUMBER, Given, Mapping, check_file, from_input
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 from celeus.units import SHARES, check_margin, number_on
@@ -28,8 +28,14 @@ MOST_NAMED = 20
 
 
 def compare(  # noqa: PLR0913 -- one parameter an option
-    a: Annotated[Path, typer.Argument(help="Log of a system, a folder of them, or a table.")],
-    b: Annotated[Path, typer.Argument(help="The same of another system, on the same items.")],
+    a: Annotated[
+        Path,
+        typer.Argument(callback=from_input, help="Log of a system, a folder of them, or a table."),
+    ],
+    b: Annotated[
+        Path,
+        typer.Argument(callback=from_input, help="The same of another system, on the same items."),
+    ],
     *,
     margin: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from celeus.commands.options import HERE, Url, check_file, read_key
+from celeus.commands.options import HERE, SessionId, Url, check_file, read_key
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -26,7 +26,7 @@ METHOD = "confidence sequence by betting: holds at every look, whatever decided 
 
 
 def export(  # noqa: PLR0913 -- one parameter an option
-    session: Annotated[str, typer.Argument(help="Id of the session, `ses_…`.")],
+    session: SessionId,
     *,
     form: Annotated[
         Form,

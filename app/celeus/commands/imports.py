@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import NUMBER, Format, Given, Mapping
+from celeus.commands.options import NUMBER, Format, Given, Mapping, from_input
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -39,7 +39,9 @@ class ImportOptions:
 
 
 def imports(  # noqa: PLR0913 -- one parameter an option
-    logs: Annotated[list[Path], typer.Argument(help="Logs or tables, or folders of them.")],
+    logs: Annotated[
+        list[Path], typer.Argument(callback=from_input, help="Logs or tables, or folders of them.")
+    ],
     *,
     form: Format = None,
     model: Annotated[

@@ -1,14 +1,16 @@
 """The options that commands share: session, address and key, and whether all is to be judged."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from celeus.errors import InvalidValue
 from celeus.files import open_file
+from celeus.temp_dirs import scratch_folder
 
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
@@ -19,7 +21,8 @@ LONGEST_KEY_FILE = 4096
 NUMBER = "NUMBER"
 """Name in the help of a number that may be in percent or points, as `celeus.units` reads it."""
 
-SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session, `ses_…`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
 Form = Literal["lm-eval", "inspect", "promptfoo", "deepeval", "helm", "swebench", "table"]
 """What a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
@@ -49,6 +52,33 @@ SubjectOption = Annotated[
 All = Annotated[
     bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
 ]
+
+
+STANDARD_INPUT = "-"
+T = TypeVar("T")
+
+
+def from_input(context: typer.Context, value: T) -> T:
+    """Return the paths given; for `-` that of a temporary file of what standard input holds.
+
+    Readers look at a file several times, and a pipe is read once. Refuses `-` twice.
+    """
+    paths = value if isinstance(value, list) else [value]
+    found = [str(path) == STANDARD_INPUT for path in paths]
+    if context.resilient_parsing or not any(found):
+        return value
+    if sum(found) > 1 or STANDARD_INPUT in context.meta:
+        rule = "given once"
+        raise InvalidValue(f"- must be {rule}, as standard input is read", field="file", rule=rule)
+    context.meta[STANDARD_INPUT] = True
+    folder = context.with_resource(scratch_folder())
+    copy = folder / "standard-input"
+    with copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    kind: Any = type(paths[found.index(True)])
+    read: Any = [kind(copy) if read else path for path, read in zip(paths, found, strict=True)]
+    chosen: T = read if isinstance(value, list) else read[0]
+    return chosen
 
 
 def confirm_all(what: str, ways: str, *, all_: bool) -> None:

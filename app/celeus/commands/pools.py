@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.file_answers import SEVERAL, answers_of, roles_of
-from celeus.commands.options import NUMBER
+from celeus.commands.options import NUMBER, from_input
 from celeus.errors import InvalidValue, NeedsAnswer, Refusal, Unavailable
 from celeus.shorten import one_line
 from celeus.units import Amount
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PoolOrFile = Annotated[
     str,
     typer.Argument(
+        callback=from_input,
         metavar="POOL|FILE",
         help="Id of a sealed pool, `pool_…`, or a table or log: the service makes a pool of it"
         " first, which stays there for the session.",
@@ -37,7 +38,10 @@ AtMost = Annotated[
 AtLeast = Annotated[
     str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
 ]
-Alpha = Annotated[str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")]
+Alpha = Annotated[
+    str | None,
+    typer.Option(metavar=NUMBER, help="Probability of ever being wrong; default: 0.05."),
+]
 _POOL = re.compile(r"pool_[0-9a-f]{32}")
 
 

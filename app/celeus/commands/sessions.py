@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,13 +12,13 @@ from celeus.commands.options import (
     All,
     Given,
     Mapping,
+    SessionId,
     SubjectOption,
     Url,
     confirm_all,
     read_key,
 )
 from celeus.commands.pools import (
-    Alpha,
     AtLeast,
     AtMost,
     PoolOrFile,
@@ -27,15 +27,17 @@ from celeus.commands.pools import (
     pool_of,
     questions_of,
 )
+from celeus.commands.settings_file import Settings, settings_of
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.client.results import Status
 
+STOPPING = ("precision", "questions", "budget", "decide", "best", "group_precision")
+"""Settings with which a session stops before every item is judged."""
 SHOWN = 20
 """Sessions that are listed unless more are asked for."""
 
-Session = Annotated[str, typer.Argument(help="Id of the session, `ses_…`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, a line a session.")]
 
 
@@ -46,10 +48,9 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     precision: Precision = None,
     at_most: AtMost = None,
     at_least: AtLeast = None,
-    target: Annotated[str, typer.Option(help="pool, population or runs")] = "pool",
-    alpha: Alpha = "0.05",
     budget: Annotated[int | None, typer.Option(min=1, help="Most labels.")] = None,
     subject: SubjectOption = None,
+    settings: Settings = None,
     all_: All = False,
     mapping: Mapping = None,
     given: Given = None,
@@ -60,24 +61,22 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
     from celeus.client.blocking import Client
     from celeus.subjects import subjects_of
 
-    check_amounts(precision=precision, at_most=at_most, at_least=at_least, alpha=alpha)
-    if (precision, at_most, at_least, budget) == (None,) * 4:
-        ways = "--precision, --at-most, --at-least or --budget"
-        confirm_all("Every item will be asked for", ways, all_=all_)
-    asked: dict[str, Any] = {
+    check_amounts(precision=precision, at_most=at_most, at_least=at_least)
+    given_options = {
         "name": name,
         "precision": precision,
-        "questions": questions_of(at_most, at_least),
-        "target": target,
-        "alpha": alpha,
+        "questions": questions_of(at_most, at_least) or None,
         "budget": budget,
-        "subject": [named.to_dict() for named in subjects_of(subject)],
+        "subject": [named.to_dict() for named in subjects_of(subject)] or None,
     }
+    opening = settings_of(settings, given_options)
+    if opening.keys().isdisjoint(STOPPING):
+        ways = "--precision, --at-most, --at-least or --budget"
+        confirm_all("Every item will be asked for", ways, all_=all_)
     with (
         Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,
     ):
-        opening = {field: value for field, value in asked.items() if value not in (None, [])}
         status = client.open_session(made, **opening).status()
     if as_json:
         typer.echo(json.dumps(status.raw))
@@ -116,17 +115,43 @@ def _row(status: "Status") -> Iterator[str]:
     yield plain(status.sentence)
 
 
-def status(session: Session, *, url: Url = HERE, as_json: AsJson = False) -> None:
-    """Show how a session stands: interval, answers, progress and what the claim assumes."""
+def status(
+    sessions: Annotated[
+        list[str],
+        typer.Argument(metavar="SESSION", help="Id of a session, `ses_…`, or of several."),
+    ],
+    *,
+    shown: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of several sessions one picked to be shown; repeat it. Default: the most that"
+            " answer all they were asked."
+        ),
+    ] = None,
+    url: Url = HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a session stands: interval, answers, progress and what the claim assumes.
+
+    Of several sessions of a project say what holds of one, of all, and of those picked after
+    looking: the level of the project counts, and the order in which it opened its sessions with a
+    question.
+    """
     from celeus.client.blocking import Client
 
-    with Client(url, read_key()) as client:
-        found = client.session(session).status()
-    typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
+    if len(sessions) > 1 or shown:
+        from celeus.commands.claims import claims_of
+
+        raw, lines = claims_of(url, sessions, shown)
+    else:
+        with Client(url, read_key()) as client:
+            found = client.session(sessions[0]).status()
+        raw, lines = found.raw, [*_lines(found)]
+    typer.echo(json.dumps(raw) if as_json else "\n".join(lines))
 
 
 def close(
-    session: Session,
+    session: SessionId,
     *,
     url: Url = HERE,
     as_json: AsJson = False,
