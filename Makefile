@@ -1,8 +1,10 @@
 # Everything a person types. Needs Python 3.11 or later and nothing else; no root.
 
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.celeus-ready
+# Another one for another interpreter: make test PYTHON=python3.13 VENV=.venv-python3.13
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.celeus-ready
 ARGS ?=
 # Some tests wait: three keep two cores busy
 WORKERS ?= 3
@@ -25,7 +27,7 @@ env: $(READY) ## Make .venv from requirements/requirements.lock and install the 
 # $(1): the lock file
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $(1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
@@ -35,9 +37,9 @@ $(READY): $(LOCKS)/requirements.lock pyproject.toml
 	$(call install,$(LOCKS)/requirements.lock)
 
 # What the demonstration needs and no tools of development, unless they are there already
-RUNNABLE := $(if $(wildcard $(READY)),$(READY),.venv/.celeus-demo)
+RUNNABLE := $(if $(wildcard $(READY)),$(READY),$(VENV)/.celeus-demo)
 
-.venv/.celeus-demo: $(LOCKS)/demo.lock pyproject.toml
+$(VENV)/.celeus-demo: $(LOCKS)/demo.lock pyproject.toml
 	$(call install,$(LOCKS)/demo.lock)
 
 demo: $(RUNNABLE) ## Certify a real classifier's score from few labels, on this machine
@@ -115,7 +117,7 @@ check: ruff ## What to run before a commit: style, types, and the tests that tak
 	$(call tested,lint lint-js,$(QUICK) -m "fast and not nightly or smoke and not nightly" $(ARGS))
 
 # Else all workers of a first run compile all modules, each for itself and at the same time
-COMPILED := .venv/.celeus-compiled
+COMPILED := $(VENV)/.celeus-compiled
 compile = test $(COMPILED) -nt $(READY) || { $(BIN)/pytest --collect-only -q >/dev/null && touch $(COMPILED); };
 
 test: ruff ## All checks, and all tests but the long ones (options: ARGS="-k cache", WORKERS=0)

@@ -5,6 +5,7 @@ table, with the reason.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,9 @@ ALONE = {"faults", "image"}
 REST = "rest"
 """The job of all tests marked `nightly` in other folders."""
 ENVIRONMENTS = sorted(path.parent.name for path in ROOT.glob("tests/ecosystem/*/requirements.lock"))
-JOBS = [*FOLDERS, REST, *(f"ecosystem/{name}" for name in ENVIRONMENTS)]
+PYTHONS = ("python3.13", "python3.14")
+"""Jobs that run `make test` on another interpreter, in an environment of its own."""
+JOBS = [*FOLDERS, REST, *PYTHONS, *(f"ecosystem/{name}" for name in ENVIRONMENTS)]
 
 
 @dataclass
@@ -89,6 +92,9 @@ def command(job: str, report: Path) -> list[str]:
     if name == "ecosystem":
         make = ["make", "--no-print-directory", "ecosystem", f"ONLY={environment}"]
         return [*make, f"ARGS={written}"]
+    if job in PYTHONS:
+        make = ["make", "--no-print-directory", "test", f"PYTHON={interpreter(job)}"]
+        return [*make, f"VENV=.venv-{job}", f"ARGS={written}"]
     workers = [] if name in ALONE else ["-n", "2", "--dist", "worksteal"]
     if name == REST:
         elsewhere = (f"--ignore={path}" for paths in FOLDERS.values() for path in paths)
@@ -98,15 +104,31 @@ def command(job: str, report: Path) -> list[str]:
     return [sys.executable, "-m", "pytest", *chosen, *workers, written]
 
 
+def interpreter(name: str) -> Path | None:
+    """Return the interpreter of this name on the path, or pyenv's; None if neither starts."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    version = name.removeprefix("python")
+    known = [shutil.which(name), *sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True)]
+    for program in filter(None, known):
+        done = subprocess.run([program, "-c", ""], check=False, capture_output=True)
+        if done.returncode == 0:
+            return Path(program)
+    return None
+
+
 def run(job: str) -> Result:
     """Run one job to its end and read its report."""
     say(f"\n===== {job}")
+    if job in PYTHONS and interpreter(job) is None:
+        reason = f"there is no {job} here, neither on the path nor of pyenv"
+        return Result(
+            job, 0.0, ended_well=True, counts=Counter(skipped=1), reasons=Counter({reason: 1})
+        )
     with tempfile.TemporaryDirectory(prefix="celeus-nightly-") as folder:
         report = Path(folder) / "report.xml"
         began = time.monotonic()
-        done = subprocess.run(
-            command(job, report), cwd=ROOT, env=os.environ | {"CELEUS_NIGHTLY": "1"}, check=False
-        )
+        counts = {"CELEUS_NIGHTLY": "0" if job in PYTHONS else "1"}
+        done = subprocess.run(command(job, report), cwd=ROOT, env=os.environ | counts, check=False)
         result = Result(job, (time.monotonic() - began) / 60, done.returncode == 0)
         if report.exists():
             read(report, result)

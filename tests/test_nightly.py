@@ -55,6 +55,23 @@ def test_all_jobs_run_though_one_fails_and_the_end_says_so(
     assert [line.split()[:2] for line in lines[-2:]] == [["faults", "FAILED"], ["claims", "FAILED"]]
 
 
+def test_an_interpreter_that_is_not_here_is_named_and_not_green(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert main(["python3.14"]) == 0
+    line, reason = capsys.readouterr().out.splitlines()[-2:]
+    assert line.split()[:2] == ["python3.14", "incomplete"]
+    assert reason.startswith("python3.14: 1 not run here: there is no python3.14 here")
+    program = tmp_path / "versions" / "3.14.0" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(sys.executable)
+    assert nightly.interpreter("python3.14") == program
+    asked = command("python3.14", tmp_path / "report.xml")
+    assert {f"PYTHON={program}", "VENV=.venv-python3.14"} <= {*asked}
+
+
 def test_a_test_called_by_its_path_may_take_as_long_by_night(
     request: pytest.FixtureRequest,
 ) -> None:

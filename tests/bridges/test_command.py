@@ -17,12 +17,12 @@ def test_a_tool_without_a_secret_is_refused_before_anything_is_asked(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("LABEL_STUDIO_API_KEY", raising=False)
-    answer = run("bridge", "label-studio", "--session", "ses_" + "0" * 32)
+    answer = run("bridge", "label-studio", "ses_" + "0" * 32)
     assert answer.status == 1
     assert answer.err.startswith("celeus: there is no secret in LABEL_STUDIO_API_KEY")
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", SECRET)
     for session in ("ses_1", "ses_" + "0" * 32):
-        answer = run("bridge", "label-studio", "--session", session)
+        answer = run("bridge", "label-studio", session)
         assert (answer.status, answer.err.count("\n")) == (1, 1)
         assert SECRET not in answer.err
 
@@ -37,11 +37,11 @@ def test_a_tool_that_is_not_there_is_a_line(
         ("ftp://a", "the address of Label Studio must be"),
         ("http://a:b@c", "the address of Label Studio must be"),
     ):
-        answer = run("bridge", "label-studio", "--session", session.id, "--tool-url", url)
+        answer = run("bridge", "label-studio", session.id, "--tool-url", url)
         assert (answer.status, answer.err.count("\n")) == (1, 1)
         assert words in answer.err
         assert SECRET not in answer.err
-    answer = run("bridge", "mlflow", "--session", session.id)
+    answer = run("bridge", "mlflow", session.id)
     assert answer.status == 1
     assert "pip install 'mlflow>=3.14'" in answer.err
     assert session.status().rounds.drawn == 0

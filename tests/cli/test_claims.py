@@ -1,4 +1,4 @@
-"""`celeus claims`: what holds of sessions picked after looking, in the service's words."""
+"""`celeus status` of several sessions: what holds of those picked after looking."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ async def two_sessions(service: Service) -> list[str]:
 
 def test_what_holds_is_said_in_the_words_of_the_service(service: Service, run: Run) -> None:
     sessions = asyncio.run(two_sessions(service))
-    where = ("claims", *sessions, "--url", service.url)
+    where = ("status", *sessions, "--url", service.url)
     answer = run(*where)
     assert (answer.status, answer.err) == (0, "")
     first, second, one, everything, picked = answer.out.splitlines()
@@ -47,8 +47,8 @@ def test_what_holds_is_said_in_the_words_of_the_service(service: Service, run: R
     for wrong, why in (
         ((*where, sessions[0]), "named twice"),
         ((*where, "--shown", sessions[1]), "asked nothing"),
-        (("claims", "ses_1", "--url", service.url), "hexadecimal"),
-        (("claims", sessions[0], "--url", "nowhere"), "address"),
+        (("status", "ses_1", "--url", service.url), "hexadecimal"),
+        (("status", sessions[0], "--url", "nowhere"), "address"),
     ):
         refused = run(*wrong)
         assert (refused.status, refused.out) == (1, "")

@@ -70,7 +70,7 @@ def test_logs_of_two_tools_and_their_groups_stand_beside_each_other(
     samples = [inspect_sample(at, "C" if at % 4 else "I") for at in range(50)]
     log = tmp_path / "b.json"
     log.write_text(json.dumps(inspect_json(samples)))
-    table = ("--score", "score", "--higher-is-better")
+    table = ("--mapping", "score=score", "--given", "better=higher")
     answer = run("compare", tmp_path / "a.csv", log, *table, "--json")
     told = json.loads(answer.out)
     assert told["items"] == 40
@@ -88,7 +88,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_1(
     (tmp_path / "notes.txt").write_bytes(b"\x00\x01")
     for paths, word in (
         ((logs[0], tmp_path / "none"), "there is no such file"),
-        ((logs[0], tmp_path / "notes.txt"), "no log that is known"),
+        ((logs[0], tmp_path / "notes.txt"), "has no rows"),
         ((logs[0], logs[0]), "compared with itself"),
     ):
         answer = run("compare", *paths)

@@ -99,7 +99,7 @@ def test_the_exit_status_is_the_answer(run: Run, service: Service) -> None:
         ([*YES, {"side": "at_most", "threshold": 0.5}], 80, 3, "at most 0.5: undecided"),
     ):
         _, session = asyncio.run(asked(service, questions, labels))
-        answer = run("gate", "--session", session, "--url", service.url)
+        answer = run("gate", session, "--url", service.url)
         assert (answer.status, answer.err) == (status, ""), answer
         assert answer.out.count("\n") == 1
         start = "error rate" if labels else "Nothing is judged yet: error rate"
@@ -113,7 +113,7 @@ def test_json_says_the_same_to_a_program(
 ) -> None:
     _, session = asyncio.run(asked(service, YES + NO))
     monkeypatch.setenv("CELEUS_URL", f"{service.url}/")
-    answer = run("gate", "--session", session, "--json")
+    answer = run("gate", session, "--json")
     assert answer.status == 2
     found = json.loads(answer.out)
     assert (found["session"], found["answer"], found["state"]) == (session, "no", "decided")
@@ -126,7 +126,7 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
     run: Run, service: Service
 ) -> None:
     _, session = asyncio.run(asked(service, []))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     for question, status in (
         (("--at-most", 0.9), 0),
         (("--at-most", 0.1), 2),
@@ -163,7 +163,7 @@ def test_a_threshold_outside_the_scale_is_refused_as_at_an_opening(
     run: Run, odd: str, question: tuple[str, object], words: str
 ) -> None:
     Odd.replies = [(200, {}, document())]
-    answer = run("gate", "--session", NOBODY, "--url", odd, *question)
+    answer = run("gate", NOBODY, "--url", odd, *question)
     assert (answer.status, answer.out) == (1, "")
     assert words in answer.err
 
@@ -171,7 +171,7 @@ def test_a_threshold_outside_the_scale_is_refused_as_at_an_opening(
 def test_percent_is_refused_on_a_scale_that_is_none_of_shares(run: Run, odd: str) -> None:
     stars = {"lower": 1.0, "upper": 10.0}
     Odd.replies = [(200, {}, document(scale=stars, lower=2.0, upper=3.0, estimate=2.5))]
-    where = ("gate", "--session", NOBODY, "--url", odd)
+    where = ("gate", NOBODY, "--url", odd)
     answer = run(*where, "--at-most", "10%")
     assert (answer.status, answer.out) == (1, "")
     rule = "a number on the scale, 1 to 10, which is none of shares"
@@ -201,7 +201,7 @@ async def compared(service: Service, labels: int, **claim: object) -> str:
 def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) -> None:
     margin = {"decide": {"margin": 0.05}}
     session = asyncio.run(compared(service, 60, **margin))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     for system, status, words in (
         ("b", 0, f"{B} at least as good within 5 points: yes, b_at_least_as_good (round "),
         (B, 0, f"{B} at least as good within 5 points: yes"),
@@ -224,7 +224,7 @@ def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) ->
 
 def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -> None:
     session = asyncio.run(compared(service, 60))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     for margin, status in ((0.95, 0), ("95 pt", 0)):
         for system in "a", "b":
             answer = run("gate", *where, "--compare", system, "--margin", margin)
@@ -235,7 +235,7 @@ def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -
 def test_a_verdict_of_equivalence_lets_either_replace_the_other(run: Run, service: Service) -> None:
     session = asyncio.run(compared(service, 1, decide={"margin": 0.9}))
     for system in A, B:
-        answer = run("gate", "--session", session, "--url", service.url, "--compare", system)
+        answer = run("gate", session, "--url", service.url, "--compare", system)
         assert answer.status == 0, answer
         assert f"{A} and {B} are equivalent: their error rates differ by at most 90 " in answer.out
         assert f"{system} at least as good within 90 points: yes, equivalent (" in answer.out
@@ -267,7 +267,7 @@ def test_a_new_version_on_a_judged_pool_passes_the_gate_or_does_not(
 ) -> None:
     word = {0: "yes", 2: "no", 3: "undecided"}[status]
     session = asyncio.run(release(service, better, labels))
-    answer = run("gate", "--session", session, "--url", service.url, "--compare", NEW)
+    answer = run("gate", session, "--url", service.url, "--compare", NEW)
     assert (answer.status, answer.err) == (status, ""), answer
     assert f"{NEW} at least as good within 2 points: {word}" in answer.out
 
@@ -290,7 +290,7 @@ def test_a_comparison_nobody_can_make_is_status_one(run: Run, service: Service) 
         (two, ("--compare", "a", "--margin", 2), "did you mean 2 pt (0.02)?"),
         (two, ("--compare", "a", "--margin", 1), "did you mean 1 pt (0.01)?"),
     ):
-        answer = run("gate", "--session", session, "--url", service.url, *more)
+        answer = run("gate", session, "--url", service.url, *more)
         assert (answer.status, answer.out) == (1, ""), answer
         assert words in answer.err
 
@@ -313,7 +313,7 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
         (session, f"{service.url}/elsewhere", ADMIN, f"{service.url}/elsewhere is no Celeus serv"),
     ):
         monkeypatch.setenv("CELEUS_KEY", key)
-        answer = run("gate", "--session", asked_of, "--url", url, "--wait", 30)
+        answer = run("gate", asked_of, "--url", url, "--wait", 30)
         # A refusal is no trouble that passes: waiting for it to change would be for nothing.
         assert clock.pauses == []
         assert (answer.status, answer.out) == (1, ""), answer
@@ -326,22 +326,21 @@ def test_what_nobody_can_tell_is_one_line_and_status_one(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Missing option '--session'"),
-        (("--session", "ses_1"), "session must be `ses_` and 32 hexadecimal digits"),
-        (("--session", f"{NOBODY}/../x"), "session must be"),
-        (("--session", NOBODY, "--url", "ftp://here"), "url must be an address"),
-        (("--session", NOBODY, "--url", "file:///etc/passwd"), "url must be an address"),
-        (("--session", NOBODY, "--key", "secret"), "--key"),
-        (("--session", NOBODY, "--api-key-file", "missing"), "No such file"),
-        (("--session", NOBODY, "--wait", "soon"), "--wait"),
-        (("--session", NOBODY, "--wait", -1), "--wait"),
-        (("--session", NOBODY, "--wait", "nan"), "--wait"),
-        (("--session", NOBODY, "--at-most", 0.1, "--at-least", 0.1), "one of --at-most"),
-        (("--session", NOBODY, "--at-most", "nan"), "a finite number"),
-        (("--session", NOBODY, "--until", "noon"), "--until"),
-        (("--session", NOBODY, "more"), "more"),
-        (("--session", NOBODY, "--url", "http://127.0.0.1:1"), "cannot be reached"),
-        (("--session", NOBODY, "--url", "http://nowhere.invalid"), "cannot be reached"),
+        ((), "Missing argument 'SESSION'"),
+        (("ses_1",), "session must be `ses_` and 32 hexadecimal digits"),
+        ((f"{NOBODY}/../x",), "session must be"),
+        ((NOBODY, "--url", "ftp://here"), "url must be an address"),
+        ((NOBODY, "--url", "file:///etc/passwd"), "url must be an address"),
+        ((NOBODY, "--key", "secret"), "--key"),
+        ((NOBODY, "--wait", "soon"), "--wait"),
+        ((NOBODY, "--wait", -1), "--wait"),
+        ((NOBODY, "--wait", "nan"), "--wait"),
+        ((NOBODY, "--at-most", 0.1, "--at-least", 0.1), "one of --at-most"),
+        ((NOBODY, "--at-most", "nan"), "a finite number"),
+        ((NOBODY, "--until", "noon"), "--until"),
+        ((NOBODY, "more"), "more"),
+        ((NOBODY, "--url", "http://127.0.0.1:1"), "cannot be reached"),
+        ((NOBODY, "--url", "http://nowhere.invalid"), "cannot be reached"),
     ],
 )
 def test_wrong_usage_is_never_taken_for_an_answer(
@@ -357,7 +356,7 @@ def test_a_key_with_other_characters_is_refused_unsent(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CELEUS_KEY", "two\nlines")
-    answer = run("gate", "--session", NOBODY, "--url", "http://127.0.0.1:1")
+    answer = run("gate", NOBODY, "--url", "http://127.0.0.1:1")
     assert (answer.status, answer.out) == (1, "")
     assert "characters that no key has" in answer.err
     assert "lines" not in answer.err
@@ -377,7 +376,7 @@ def test_waiting_ends_with_the_answer(
         asyncio.run(judge())
 
     monkeypatch.setattr(clock, "sleep", judged_meanwhile)
-    answer = run("gate", "--session", session, "--url", service.url, "--wait", 60)
+    answer = run("gate", session, "--url", service.url, "--wait", 60)
     assert (answer.status, answer.err) == (0, "")
     assert clock.pauses == [2.0]
 
@@ -386,7 +385,7 @@ def test_waiting_ends_when_its_time_is_over_or_nothing_can_change(
     run: Run, service: Service, clock: Clock
 ) -> None:
     _, session = asyncio.run(asked(service, YES, 1))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     assert run("gate", *where, "--wait", 5).status == 3
     assert clock.pauses == [2.0, 2.0, 1.0]
 
@@ -437,7 +436,7 @@ def times_asked(service: Service) -> float:
 @pytest.mark.nightly
 def test_a_server_that_dies_meanwhile_is_asked_again(database_url: str, mortal: Service) -> None:
     pool, session = asyncio.run(asked(mortal, YES, 5))
-    where = ("--session", session, "--url", mortal.url)
+    where = (session, "--url", mortal.url)
     port = mortal.url.rpartition(":")[2]
     with begun("gate", *where, "--wait", "90", CELEUS_KEY=ADMIN) as gate:
         while times_asked(mortal) == 0:
@@ -468,7 +467,7 @@ def test_a_service_that_is_busy_is_asked_again_when_it_says(
         (429, {"Retry-After": "5"}, b'{"detail": "too many"}'),
         (200, {}, document()),
     ]
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 20)
+    answer = run("gate", NOBODY, "--url", odd, "--wait", 20)
     assert answer.status == 0
     assert clock.pauses == [7.0, 5.0]
     assert len(Odd.seen) == 3
@@ -492,7 +491,7 @@ def test_a_service_that_is_gone_for_a_while_is_asked_again(
                 second.enter_context(strangers(int(url.rpartition(":")[2])))
 
         monkeypatch.setattr(clock, "sleep", meanwhile)
-        answer = run("gate", "--session", NOBODY, "--url", url, "--wait", 60)
+        answer = run("gate", NOBODY, "--url", url, "--wait", 60)
     assert (answer.status, answer.err) == (0, "")
     assert clock.pauses == [2.0, 2.0, 2.0]
 
@@ -502,7 +501,7 @@ def test_a_service_that_wants_longer_than_the_wait_is_left_alone(
     run: Run, odd: str, after: str, clock: Clock
 ) -> None:
     Odd.replies = [(503, {"Retry-After": after}, b'{"detail": "the database is away"}')]
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 20)
+    answer = run("gate", NOBODY, "--url", odd, "--wait", 20)
     assert clock.pauses == []
     assert (answer.status, answer.out) == (1, "")
     assert answer.err == "celeus: the database is away (503)\n"
@@ -527,12 +526,17 @@ def test_a_service_that_wants_longer_than_the_wait_is_left_alone(
     ],
 )
 def test_whoever_else_answers_is_no_session(
-    run: Run, odd: str, tmp_path: Path, reply: tuple[int, dict[str, str], bytes]
+    run: Run,
+    odd: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reply: tuple[int, dict[str, str], bytes],
 ) -> None:
     Odd.replies = [reply]
     file = tmp_path / "key"
     file.write_text("secret-key\n")
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--api-key-file", file)
+    monkeypatch.setenv("CELEUS_KEY_FILE", str(file))
+    answer = run("gate", NOBODY, "--url", odd)
     assert (answer.status, answer.out) == (1, "")
     assert answer.err.count("\n") == 1
     assert "secret-key" not in answer.err
@@ -569,7 +573,7 @@ def test_a_document_with_a_value_no_session_has_is_no_answer(
 ) -> None:
     Odd.replies = [(200, {}, document(**changed))]
     for question in ((), ("--at-most", 0.3)):
-        answer = run("gate", "--session", NOBODY, "--url", odd, *question)
+        answer = run("gate", NOBODY, "--url", odd, *question)
         assert (answer.status, answer.out) == (1, "")
         assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
 
@@ -587,7 +591,7 @@ def test_another_program_or_another_version_is_not_asked_again(
     run: Run, odd: str, clock: Clock, reply: tuple[int, dict[str, str], bytes], words: str
 ) -> None:
     Odd.replies, Odd.version = [reply], None
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 30)
+    answer = run("gate", NOBODY, "--url", odd, "--wait", 30)
     assert (answer.status, answer.out, clock.pauses) == (1, "", [])
     assert answer.err.count("\n") == 1
     assert words in answer.err
@@ -598,7 +602,7 @@ def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
     run: Run, odd: str, clock: Clock
 ) -> None:
     Odd.replies, Odd.version = [(429, {"Retry-After": "4"}, b'{"detail": "Too many."}')], None
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--wait", 10)
+    answer = run("gate", NOBODY, "--url", odd, "--wait", 10)
     assert (answer.status, answer.out, clock.pauses) == (1, "", [4.0, 4.0])
     assert answer.err == "celeus: Too many; ask again in 4 seconds (429)\n"
 
@@ -612,7 +616,7 @@ def test_a_document_without_a_member_of_a_session_is_no_answer(
     other = json.loads(document())
     del other[name]
     Odd.replies = [(200, {}, json.dumps(other).encode())]
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
+    answer = run("gate", NOBODY, "--url", odd, "--at-most", 0.3)
     assert (answer.status, answer.out) == (1, "")
     assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
 
@@ -622,7 +626,7 @@ def test_an_answer_that_never_ends_is_given_up(
 ) -> None:
     Odd.replies = [(200, {}, None)]
     monkeypatch.setattr(gating, "REQUEST_SECONDS", 1.0)
-    answer = run("gate", "--session", NOBODY, "--url", odd)
+    answer = run("gate", NOBODY, "--url", odd)
     assert (answer.status, answer.out) == (1, "")
     assert "does not answer within 1 seconds" in answer.err
 
@@ -633,7 +637,7 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(
     monkeypatch.setattr(gating, "REQUEST_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", free_port())) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        answer = run("gate", "--session", NOBODY, "--url", url)
+        answer = run("gate", NOBODY, "--url", url)
     assert answer.status == 1
 
 
@@ -656,7 +660,7 @@ def test_a_name_is_that_of_its_system_whatever_else_it_resembles(
     run: Run, odd: str, names: dict[str, str], system: str, status: int
 ) -> None:
     Odd.replies = [(200, {}, document(systems=names, verdict=VERDICT, decisions=[]))]
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--compare", system)
+    answer = run("gate", NOBODY, "--url", odd, "--compare", system)
     assert answer.status == status, answer
 
 
@@ -671,7 +675,7 @@ def test_a_session_without_a_single_interval_has_none_to_ask(
     run: Run, odd: str, kind: dict[str, Any], words: str
 ) -> None:
     Odd.replies = [(200, {}, document(**kind, lower=None, upper=None, estimate=None))]
-    answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
+    answer = run("gate", NOBODY, "--url", odd, "--at-most", 0.3)
     assert answer.status == 1
     assert words in answer.err
 
@@ -688,7 +692,7 @@ def test_a_score_is_asked_in_its_own_direction(run: Run, service: Service) -> No
             return session
 
     session = asyncio.run(made())
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     for question, status, said in (
         (("--score-at-least", 0.5), 0, "accuracy at least 0.5: yes"),
         (("--score-at-most", 0.1), 2, "accuracy at most 0.1: no"),
@@ -708,7 +712,7 @@ def test_a_score_is_asked_in_its_own_direction(run: Run, service: Service) -> No
 
 def test_two_systems_are_asked_by_name_and_not_by_score(run: Run, service: Service) -> None:
     session = asyncio.run(compared(service, 1))
-    answer = run("gate", "--session", session, "--url", service.url, "--score-at-least", 0.5)
+    answer = run("gate", session, "--url", service.url, "--score-at-least", 0.5)
     assert answer.status == 1
     assert "has no score of one system" in answer.err
 
@@ -730,7 +734,7 @@ def test_a_claim_of_a_table_is_asked_by_metric_and_group(run: Run, service: Serv
             return session
 
     session = asyncio.run(made())
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     for question, status, said in (
         (("--metric", "faithful"), 0, "faithful: faithfulness"),
         (("--metric", "faithful", "--score-at-least", 0.5), 0, "faithfulness at least 0.5: yes"),

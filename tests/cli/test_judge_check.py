@@ -50,7 +50,7 @@ def terminal(
 @pytest.mark.parametrize(("found", "status", "word"), [(0.99, 0, "yes"), (0.5, 2, "no")])
 def test_a_rate_is_answered(terminal: Terminal, found: float, status: int, word: str) -> None:
     terminal.write(found)
-    answer = terminal("y" * ITEMS, "--tpr", "80%", "--report", "report.html")
+    answer = terminal("y" * ITEMS, "--at-least", "tpr=80%", "--report", "report.html")
     assert answer.status == status
     assert answer.out.startswith("tpr: true-positive rate ")
     assert f"At least 80%: {word}." in answer.out
@@ -62,7 +62,7 @@ def test_a_rate_is_answered(terminal: Terminal, found: float, status: int, word:
 
 def test_what_is_judged_is_shown_and_its_verdict_is_not(terminal: Terminal) -> None:
     terminal.write(0.5)
-    shown = terminal("yynsq", "--tpr", "0.9").err
+    shown = terminal("yynsq", "--at-least", "tpr=0.9").err
     assert "question: " in shown
     assert shown.index("question: ") < shown.index("answer: ")
     assert "\u202e" not in shown
@@ -72,19 +72,19 @@ def test_what_is_judged_is_shown_and_its_verdict_is_not(terminal: Terminal) -> N
 
 def test_it_goes_on_where_it_was_stopped(terminal: Terminal) -> None:
     terminal.write(0.99)
-    stopped = terminal("yyq", "--tpr", "0.8", "--json")
+    stopped = terminal("yyq", "--at-least", "tpr=0.8", "--json")
     assert stopped.status == 3
     assert json.loads(stopped.out)["labels"] == 2
     # The input ends as if somebody had stopped, and a key of no meaning asks again
-    again = terminal("y?y", "--tpr", "0.8", "--json")
+    again = terminal("y?y", "--at-least", "tpr=0.8", "--json")
     assert again.status == 3
     assert json.loads(again.out)["labels"] == 4
-    assert terminal("y" * ITEMS, "--tpr", "0.8").status == 0
+    assert terminal("y" * ITEMS, "--at-least", "tpr=0.8").status == 0
 
 
 def test_labels_that_people_gave_before_are_not_asked_again(terminal: Terminal) -> None:
     terminal.write(0.99, labels=150)
-    answer = terminal("y" * ITEMS, "--tpr", "0.8", "--people", "human", "--json")
+    answer = terminal("y" * ITEMS, "--at-least", "tpr=0.8", "--people", "human", "--json")
     told = json.loads(answer.out)
     assert answer.status == 0
     assert told["labels"] < 30
@@ -94,15 +94,18 @@ def test_labels_that_people_gave_before_are_not_asked_again(terminal: Terminal) 
 def test_two_is_for_no_and_one_for_what_cannot_be_asked(terminal: Terminal) -> None:
     terminal.write(0.5)
     assert terminal("", "--nothing").status == 1
-    assert terminal("", "--tpr", "90").status == 1
-    assert "must be a file in a folder" in terminal("", "--tpr", "0.9", "--report", "no/r.html").err
+    assert terminal("", "--at-least", "tpr=90").status == 1
+    assert (
+        "must be a file in a folder"
+        in terminal("", "--at-least", "tpr=0.9", "--report", "no/r.html").err
+    )
     nothing = terminal("")
     assert nothing.status == 1
-    assert "nothing is asked of the judge: give one or more of --tpr, --tnr" in nothing.err
+    assert "Missing option '--at-least'" in nothing.err
 
 
 def test_a_report_that_cannot_be_written_is_one_line(terminal: Terminal) -> None:
     terminal.write(0.99)
-    answer = terminal("q", "--tpr", "80%", "--report", "/dev/full")
+    answer = terminal("q", "--at-least", "tpr=80%", "--report", "/dev/full")
     assert answer.status == 1
     assert "celeus: /dev/full cannot be written: " in answer.err

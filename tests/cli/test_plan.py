@@ -15,6 +15,9 @@ ROWS = [{"id": f"q-{at}", "surrogate": at % 10 / 10} for at in range(20)]
 """Few: their sessions are short."""
 
 
+ONLY_SHARP = ("--settings", 'policies=["sharp"]')
+
+
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
@@ -35,12 +38,12 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     assert "uniform: about " in made.out
     assert "A fixed sample that is judged whole" in made.out
     pool = made.err.split()[-1]
-    wanted = ("plan", pool, "--precision", "40%", "--policy", "sharp", "--url", service.url)
+    wanted = ("plan", pool, "--precision", "40%", *ONLY_SHARP, "--url", service.url)
     told = run(*wanted, "--pace", "36")
     assert told.out.startswith("precision 0.4\nsharp: about ")
     assert "hours at 36 s a label, as given" in told.out
     assert "uniform" not in told.out
-    question = ("--at-most", "90%", "--risk", "0.3", "--policy", "uniform")
+    question = ("--at-most", "90%", "--risk", "0.3", "--settings", 'policies=["uniform"]')
     asked = run("plan", pool, *question, "--url", service.url, "--json")
     assert asked.status == 0, asked.err
     found = json.loads(asked.out)

@@ -94,7 +94,6 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
         (("open", nowhere, "--budget", 5, "--given", "better=higher"), "left out with a pool"),
         (("open", file, "--budget", 5, "--given", "better"), "NAME=VALUE, each name once"),
         (("open", file, "--budget", 5, "--given", "name=x"), "given must be one of metric, filter"),
-        (("sessions", "--api-key-file", "/dev/zero"), "a file of at most 4096 bytes"),
         (("open", file, "--precision", "wide"), "precision must be a finite number"),
         (("status", "ses_1"), "hexadecimal"),
         (("close", f"ses_{0:032}"), "session"),
@@ -102,6 +101,19 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
         refused = run(*wrong)
         assert (refused.status, refused.out) == (1, ""), wrong
         assert why in refused.err, wrong
+
+
+@pytest.mark.parametrize(
+    ("file", "why"), [("/dev/zero", "a file of at most 4096 bytes"), ("none", "No such file")]
+)
+def test_a_key_file_that_holds_no_key_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch, file: str, why: str
+) -> None:
+    monkeypatch.setenv("CELEUS_KEY_FILE", file)
+    for command in (("sessions",), ("gate", f"ses_{0:032}")):
+        refused = run(*command)
+        assert (refused.status, refused.out) == (1, "")
+        assert why in refused.err
 
 
 def test_a_file_whose_session_or_plan_is_refused_leaves_no_pool(
@@ -132,14 +144,21 @@ def test_a_run_in_process_is_pushed_and_printed_as_json(
 
 
 @pytest.mark.parametrize("command", ["open", "plan"])
-def test_a_key_that_cannot_delete_is_told_what_was_refused_and_keeps_the_pool(
-    service: Service, database_url: str, run: Run, tmp_path: Path, command: str
+def test_a_key_that_cannot_delete_is_told_what_was_refused_and_keeps_the_pool(  # noqa: PLR0913 -- fixtures
+    service: Service,
+    database_url: str,
+    run: Run,
+    tmp_path: Path,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
 ) -> None:
     key = tmp_path / "key"
     key.write_text(key_in(database_url, "read", "manage", "label"))
     file = tmp_path / f"kept-{command}.csv"
     file.write_text("id,surrogate\n" + "".join(f"q{at},0.5\n" for at in range(30)))
-    refused = run(command, file, "--precision", "7", "--api-key-file", key)
+    monkeypatch.setenv("CELEUS_KEY_FILE", str(key))
+    refused = run(command, file, "--precision", "7")
     assert refused.status == 1
     assert "did you mean 7 % (0.07)?" in refused.err.splitlines()[-1]
     assert " stays: " in refused.err

@@ -65,14 +65,16 @@ def test_a_seed_gives_the_same_sessions_for_ever_and_another_seed_others(
 
 def test_draws_held_cost_labels_at_most_as_many_as_are_held(run: Run, file: Path) -> None:
     alone, eight = (
-        json.loads(run("dev", "simulate", file, *QUICK, "--json", "--ahead", ahead).out)
+        json.loads(
+            run("dev", "simulate", file, *QUICK, "--json", "--settings", f"ahead={ahead}").out
+        )
         for ahead in (1, 8)
     )
     assert (alone["ahead"], eight["ahead"]) == (1, 8)
     for one, other in zip(alone["sessions"], eight["sessions"], strict=True):
         assert one != other
         assert abs(other["labels"] - one["labels"]) <= ITEMS / 4
-    refused = run("dev", "simulate", file, *QUICK, "--ahead", 0)
+    refused = run("dev", "simulate", file, *QUICK, "--settings", "ahead=0")
     assert refused.status != 0
     assert "at least 1" in refused.err
 
@@ -111,27 +113,53 @@ def test_with_questions_the_answers_stop_the_sessions(run: Run, file: Path) -> N
 def test_every_policy_and_target_can_be_simulated(
     run: Run, file: Path, policy: str, target: str
 ) -> None:
-    chosen = ("--policy", policy, "--target", target, "--precision", 0.4, "--runs", 1)
+    chosen = (
+        "--settings",
+        f"policy={policy}",
+        "--settings",
+        f"target={target}",
+        "--precision",
+        0.4,
+        "--runs",
+        1,
+    )
     answer = run("dev", "simulate", file, *chosen, "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["policy"]["name"] == policy
 
 
 def test_a_parameter_of_the_policy_can_be_set(run: Run, file: Path) -> None:
-    chosen = ("--policy", "celeus", "-p", "beta=1", "-p", "range=exact")
+    chosen = (
+        "--settings",
+        "policy=celeus",
+        "--settings",
+        "parameters.beta=1",
+        "--settings",
+        "parameters.range=exact",
+    )
     answer = run("dev", "simulate", file, *QUICK, "--json", *chosen)
     policy = json.loads(answer.out)["policy"]
     assert (policy["beta"], policy["range"]) == (1.0, "exact")
     raw = run(
-        "dev", "simulate", file, *QUICK, "--json", "--policy", "evalue", "-p", "recentred=false"
+        "dev",
+        "simulate",
+        file,
+        *QUICK,
+        "--json",
+        "--settings",
+        "policy=evalue",
+        "--settings",
+        "parameters.recentred=false",
     )
     assert json.loads(raw.out)["policy"]["recentred"] is False
 
 
 def test_the_form_without_recentring_says_that_it_promises_nothing(run: Run, file: Path) -> None:
-    plain = ("dev", "simulate", file, *QUICK, "--policy", "evalue")
+    plain = ("dev", "simulate", file, *QUICK, "--settings", "policy=evalue")
     assert "guarantee" not in run(*plain).out
-    assert "none: for comparison only" in run(*plain, "-p", "recentred=false").out
+    assert (
+        "none: for comparison only" in run(*plain, "--settings", "parameters.recentred=false").out
+    )
 
 
 def test_several_surrogates_a_proxy_groups_and_another_scale_are_read(
@@ -148,7 +176,16 @@ def test_several_surrogates_a_proxy_groups_and_another_scale_are_read(
         group=np.array(["a", "b"] * (ITEMS // 2)),
         unrelated=np.zeros(3),
     )
-    scale = ("--lower", -1, "--upper", 2, "--precision", 0.6, "--runs", 1)
+    scale = (
+        "--settings",
+        "loss.lower=-1",
+        "--settings",
+        "loss.upper=2",
+        "--precision",
+        0.6,
+        "--runs",
+        1,
+    )
     found = json.loads(run("dev", "simulate", path, *scale, "--json").out)
     assert found["scale"] == {"lower": -1.0, "upper": 2.0}
     assert found["pool_risk"] == pytest.approx(3.0 * one["loss"].mean() - 1.0)
@@ -255,21 +292,24 @@ def test_a_member_that_is_no_array_is_named(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--policy", "best"), ["policy 'best'", "celeus", "oracle"]),
-        (("--target", "universe"), ["target", "pool, population or runs", "'universe'"]),
-        (("--alpha", "0"), ["alpha", "above 0 and below 1"]),
-        (("--alpha", "nan"), ["alpha", "nan"]),
+        (("--settings", "policy=best"), ["policy 'best'", "celeus", "oracle"]),
+        (("--settings", "target=universe"), ["target", "pool, population or runs", "'universe'"]),
+        (("--settings", "alpha=0"), ["alpha", "above 0 and below 1"]),
+        (("--settings", "alpha=nan"), ["alpha", "nan"]),
         (("--precision", "1"), ["precision", "below the scale's width 1"]),
         (("--precision", "-1"), ["precision", "not -1\n"]),
-        (("--precision", "0.01", "--target", "population"), ["cannot be reached", "200 items"]),
+        (
+            ("--precision", "0.01", "--settings", "target=population"),
+            ["cannot be reached", "200 items"],
+        ),
         (("--runs", "0"), ["runs", "at least 1", "0"]),
-        (("--lower", "1"), ["loss.upper", "above loss.lower"]),
-        (("--upper", "inf"), ["loss.upper", "both limits at most", "inf"]),
-        (("--population-bound", "kl"), ["population_bound", "target pool", "kl"]),
-        (("-p", "beta=2"), ["beta", "at most 1", "not 2\n"]),
-        (("-p", "beta=much"), ["beta must be a float", "'much'"]),
-        (("-p", "gamma=1"), ["policy sharp has no parameter gamma", "beta"]),
-        (("-p", "beta"), ["beta must be a float"]),
+        (("--settings", "loss.lower=1"), ["loss.upper", "above loss.lower"]),
+        (("--settings", "loss.upper=inf"), ["loss.upper", "both limits at most", "inf"]),
+        (("--settings", "population_bound=kl"), ["population_bound", "target pool", "kl"]),
+        (("--settings", "parameters.beta=2"), ["beta", "at most 1", "not 2\n"]),
+        (("--settings", "parameters.beta=much"), ["beta must be a float", "'much'"]),
+        (("--settings", "parameters.gamma=1"), ["policy sharp has no parameter gamma", "beta"]),
+        (("--settings", "parameters.beta"), ["parameters.beta cannot be read: No such file"]),
     ],
 )
 def test_a_wrong_option_is_named_in_one_line(

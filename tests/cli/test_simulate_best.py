@@ -82,14 +82,24 @@ def test_answers_and_texts_are_the_same_pool(run: Run, file: Path, tmp_path: Pat
 
 
 def test_draws_may_be_ahead_of_losses(run: Run, file: Path) -> None:
-    report = simulated(run, file, "--best", "--runs", 3, "--ahead", 5)
+    report = simulated(run, file, "--best", "--runs", 3, "--settings", "ahead=5")
     assert (report["decided"], report["wrong"]) == (3, 0)
 
 
 def test_graded_losses_on_another_scale(run: Run, tmp_path: Path) -> None:
     data = arrays()
     path = saved(tmp_path / "graded.npz", arrays(), ("surrogate",), loss=5.0 - 3.0 * data["loss"])
-    report = simulated(run, path, "--best", "--runs", 1, "--lower", 2.0, "--upper", 5.0)
+    report = simulated(
+        run,
+        path,
+        "--best",
+        "--runs",
+        1,
+        "--settings",
+        "loss.lower=2.0",
+        "--settings",
+        "loss.upper=5.0",
+    )
     assert report["risks"] == pytest.approx(5.0 - 3.0 * data["loss"].mean(axis=0))
     assert report["best"] == [0]
 
@@ -132,9 +142,9 @@ def test_what_is_no_field_of_systems_is_refused_by_name(
         ("--precision", 0.1),
         ("--at-most", 0.3),
         ("--margin", 0.1),
-        ("--target", "population"),
-        ("--policy", "celeus"),
-        ("--alpha", 2.0),
+        ("--settings", "target=population"),
+        ("--settings", "policy=celeus"),
+        ("--settings", "alpha=2.0"),
         ("--budget", 0),
         ("--budget", ITEMS + 1),
     ],
@@ -144,4 +154,5 @@ def test_options_that_mean_nothing_here_are_refused(
 ) -> None:
     answer = run("dev", "simulate", file, "--best", *options)
     assert answer.status != 0
-    assert str(options[0]).removeprefix("--").replace("-", "_") in answer.err
+    name = str(options["=" in str(options[1])]).partition("=")[0]
+    assert name.removeprefix("--").replace("-", "_") in answer.err

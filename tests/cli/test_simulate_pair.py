@@ -63,7 +63,7 @@ def test_verdicts_are_counted_and_none_is_wrong(run: Run, file: Path) -> None:
 def test_without_surrogates_there_is_one_stratum(run: Run, file: Path) -> None:
     plain = saved(file, arrays(), ("surrogate_a", "surrogate_b"))
     one = simulated(run, plain, "--precision", 0.15, "--runs", 2)
-    other = simulated(run, plain, "--precision", 0.15, "--runs", 2, "--policy", "uniform")
+    other = simulated(run, plain, "--precision", 0.15, "--runs", 2, "--settings", "policy=uniform")
     # A surrogate that says nothing has the uniform session's draws but for its share of beta.
     assert one["labels"] == other["labels"]
 

@@ -62,7 +62,7 @@ def test_labels_of_every_claim(run: Run, file: Path) -> None:
 
 
 def test_a_seed_gives_the_same_sessions_and_another_one_others(run: Run, file: Path) -> None:
-    options = ("--precision", 0.3, "--runs", 2, "--ahead", 3)
+    options = ("--precision", 0.3, "--runs", 2, "--settings", "ahead=3")
     one, again, other = (simulated(run, file, *options, "--seed", seed) for seed in (1, 1, 2))
     assert one["sessions"] == again["sessions"]
     assert one["sessions"] != other["sessions"]
@@ -73,7 +73,9 @@ def test_the_group_of_an_ordinary_file_when_asked_for(run: Run, tmp_path: Path) 
     path = tmp_path / "pool.npz"
     own = {"loss": data["loss_error"], "surrogate": data["surrogate_error"]}
     np.savez(path, **own, group=data["group_topic"])
-    report = simulated(run, path, "--groups", "--together", "--precision", 0.3, "--runs", 1)
+    report = simulated(
+        run, path, "--groups", "--settings", "account=together", "--precision", 0.3, "--runs", 1
+    )
     assert [one["value"] for one in report["claims"]] == [None, "art", "law", "maths"]
     levels = [one["level"] for one in report["claims"]]
     assert sum(levels) == pytest.approx(0.05)
@@ -92,9 +94,9 @@ REFUSED = {
     "a metric of another length": ({"loss_x": np.zeros(5), "loss_y": np.zeros(4)}, (), "loss_y"),
     "known numbers": ({"loss_x": np.zeros(5), "known_x": np.zeros(5)}, (), "known_x"),
     "all known": ({"loss_x": np.zeros(5), "known_x": np.ones(5, dtype=bool)}, (), "known"),
-    "a target": ({"loss_x": np.zeros(5)}, ("--target", "population"), "target"),
-    "another policy": ({"loss_x": np.zeros(5)}, ("--policy", "celeus"), "policy"),
-    "small groups": ({"loss_x": np.zeros(5)}, ("--small-groups", "drop"), "small_groups"),
+    "a target": ({"loss_x": np.zeros(5)}, ("--settings", "target=population"), "target"),
+    "another policy": ({"loss_x": np.zeros(5)}, ("--settings", "policy=celeus"), "policy"),
+    "small groups": ({"loss_x": np.zeros(5)}, ("--settings", "small_groups=drop"), "small_groups"),
     "groups of the best": ({"loss": np.zeros((5, 2))}, ("--best", "--groups"), "groups"),
 }
 

@@ -85,7 +85,7 @@ def test_what_is_no_weight_is_refused_by_name(
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [(("--target", "population"), "target"), (("--policy", "celeus"), "policy")],
+    [(("--settings", "target=population"), "target"), (("--settings", "policy=celeus"), "policy")],
 )
 def test_what_weights_do_not_go_with_is_refused(
     run: Run, tmp_path: Path, options: tuple[str, ...], field: str

@@ -223,7 +223,7 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
         ' -H "Authorization: Bearer $CELEUS_KEY"'
         ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one'
         '&system_a=huge&system_b=new&normalisation=exact"\n'
-        "celeus import lm-eval results/org__huge results/org__new"
+        "celeus import results/org__huge results/org__new"
         " --truth org/new --backtest 0.08\n"
     )
     done = in_bash(script, tmp_path)

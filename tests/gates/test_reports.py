@@ -84,7 +84,7 @@ def gate(
     """The command, asking a stranger with the canary for a key."""
     monkeypatch.setenv("CELEUS_KEY", CANARY)
     monkeypatch.setenv("CELEUS_URL", odd)
-    return lambda *options: celeus(monkeypatch, capsys, "gate", "--session", NOBODY, *options)
+    return lambda *options: celeus(monkeypatch, capsys, "gate", NOBODY, *options)
 
 
 def checked(file: Path) -> ET.Element:
@@ -121,7 +121,7 @@ def test_a_step_is_told_the_answer(
 ) -> None:
     level, answer = shown.split()
     Odd.replies = [(200, {}, document(decisions=decisions))]
-    gated = gate("--github")
+    gated = gate("--report", "github")
     assert (gated.status, gated.err) == (status, "")
     assert gated.out.startswith(f"::{level} title=Celeus gate%3A {answer}::{NOBODY}: ")
     assert gated.out.count("\n") == 1
@@ -143,7 +143,7 @@ def test_a_session_that_was_pushed_says_so_wherever_its_answer_is_told(
     session = document(decisions=[DECISION], state="closed", fixed=fixed, origin=origin)
     Odd.replies = [(200, {}, session)]
     file = tmp_path / "gate.xml"
-    answer = gate("--github", "--junit", file)
+    answer = gate("--report", "github", "--report", file)
     for text in (answer.out, step.summary.read_text(), file.read_text()):
         assert "plan and losses are the word of whoever pushed it" in text
     assert json.loads(gate("--json").out)["origin"] == origin
@@ -153,7 +153,7 @@ def test_a_file_has_a_case_for_each_question(gate: Callable[..., Answer], tmp_pa
     no = DECISION | {"answer": "no", "threshold": 0.05}
     Odd.replies = [(200, {}, document(decisions=[DECISION, no, OPEN], fixed=True))]
     file, page = tmp_path / "gate.xml", tmp_path / "gate.md"
-    gated = gate("--junit", file, "--markdown", page)
+    gated = gate("--report", file, "--report", page)
     assert gated.status == 2
     assert gated.out.startswith(f"{NOBODY}: ")
     suite = checked(file)
@@ -181,7 +181,7 @@ def test_no_name_of_a_session_is_a_command_or_markup(
 ) -> None:
     Odd.replies = [(200, {}, document(score=ACCURACY, sentence=f"{EVIL} 85 %."))]
     file = tmp_path / "gate.xml"
-    gated = gate("--github", "--junit", file, "--score-at-least", 0.7)
+    gated = gate("--report", "github", "--report", file, "--score-at-least", 0.7)
     assert gated.status == 0
     # The runner takes a line for a command that begins with `::`, and stops at the first
     (line,) = gated.out.splitlines()
@@ -203,7 +203,7 @@ def test_two_systems_are_told_by_name(gate: Callable[..., Answer], step: Step) -
     verdict = {"margin": 0.02, "answer": "equivalent", "round": 9}
     systems = {"a": "old", "b": "a|b\n::error::"}
     Odd.replies = [(200, {}, document(systems=systems, verdict=verdict, decisions=[]))]
-    gated = gate("--github", "--compare", "b")
+    gated = gate("--report", "github", "--compare", "b")
     assert gated.status == 0
     assert (
         "a|b ::error:: at least as good within 2 points: yes, equivalent (round 9)\n" in gated.out
@@ -234,7 +234,7 @@ def test_what_nobody_can_tell_is_told_as_an_error(
 ) -> None:
     Odd.replies = [reply]
     file = step.summary.with_name("gate.xml")
-    gated = gate("--github", "--junit", file, *options)
+    gated = gate("--report", "github", "--report", file, *options)
     assert (gated.status, gated.err) == (1, "")
     assert gated.out.startswith("::error title=Celeus gate%3A error::")
     assert gated.out.count("\n") == 1
@@ -248,7 +248,7 @@ def test_what_nobody_can_tell_is_told_as_an_error(
 
 
 def test_wrong_usage_is_an_annotation_too(gate: Callable[..., Answer], step: Step) -> None:
-    gated = gate("--github", "--wait", "soon")
+    gated = gate("--report", "github", "--wait", "soon")
     assert (gated.status, gated.err) == (1, "")
     assert gated.out.startswith("::error title=Celeus gate%3A error::Invalid value for '--wait'")
     assert not step.summary.exists()
@@ -261,11 +261,12 @@ def test_what_cannot_be_written_is_known_before_the_wait(
         monkeypatch.delenv(name, raising=False)
     for options, words in (
         (
-            ("--github",),
-            "--github is to be run in a step of GitHub Actions: there is no ",
+            ("--report", "github"),
+            "--report github is to be run in a step of GitHub Actions: there is no ",
         ),
-        (("--junit", tmp_path / "no" / "gate.xml"), "must be a file in a folder that is there"),
-        (("--markdown", tmp_path), "must be a file in a folder that is there"),
+        (("--report", tmp_path / "no" / "gate.xml"), "must be a file in a folder that is there"),
+        (("--report", tmp_path / "no" / "gate.md"), "must be a file in a folder that is there"),
+        (("--report", tmp_path / "gate.txt"), "must be github, or a file that ends in .xml or .md"),
     ):
         gated = gate(*options)
         assert (gated.status, gated.out) == (1, "")
@@ -274,8 +275,8 @@ def test_what_cannot_be_written_is_known_before_the_wait(
     assert Odd.seen == []
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    both = gate("--github", "--json")
-    assert (both.status, both.err) == (1, "celeus: give only one of --github and --json\n")
+    both = gate("--report", "github", "--json")
+    assert (both.status, both.err) == (1, "celeus: give only one of --report github and --json\n")
 
 
 @pytest.mark.parametrize(
@@ -300,8 +301,8 @@ def test_the_key_is_in_no_log_and_no_file_whatever_a_server_answers(
     reply: tuple[int, dict[str, str], bytes],
 ) -> None:
     Odd.replies = [reply]
-    files = ("--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md")
-    for options in (("--github", "--score-at-least", 0.7), ("--score-at-least", 0.7), ()):
+    files = ("--report", tmp_path / "gate.xml", "--report", tmp_path / "gate.md")
+    for options in (("--report", "github", "--score-at-least", 0.7), ("--score-at-least", 0.7), ()):
         gated = gate(*options, *files)
         assert CANARY not in gated.out + gated.err
     assert gate("--json").err.count(CANARY) == 0
@@ -315,7 +316,7 @@ def test_the_key_is_in_no_log_and_no_file_whatever_a_server_answers(
 @pytest.mark.parametrize(
     "options",
     [
-        ("--session", CANARY),
+        (CANARY),
         ("--at-most", CANARY),
         ("--wait", CANARY),
         ("--url", f"http://ann:{CANARY}@127.0.0.1"),
@@ -331,8 +332,8 @@ def test_a_key_in_the_wrong_place_is_not_shown(
     gate: Callable[..., Answer], step: Step, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     Odd.replies = [(200, {}, document(systems={"a": "x", "b": "y"}))]
-    for github in ((), ("--github",)):
-        gated = gate(*github, *options, "--junit", tmp_path / "gate.xml")
+    for github in ((), ("--report", "github")):
+        gated = gate(*github, *options, "--report", tmp_path / "gate.xml")
         assert gated.status == 1
         assert CANARY not in gated.out + gated.err
     assert [path for path in tmp_path.iterdir() if CANARY in path.read_text()] == []

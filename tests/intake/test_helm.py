@@ -41,7 +41,7 @@ def test_what_a_judge_is_shown_is_in_the_folder() -> None:
 
 
 def test_metric_and_direction_are_asked_for() -> None:
-    assert "choose one with --metric" in refusal(rows, "helm", RUNS)
+    assert "choose one with --given metric=" in refusal(rows, "helm", RUNS)
     said = refusal(rows, "helm", RUNS, options=Options("exact_match"))
     assert "does not say which exact_match is better" in said
 

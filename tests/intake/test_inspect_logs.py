@@ -112,9 +112,9 @@ def test_a_number_is_refused_until_its_direction_is_given(tmp_path: Path) -> Non
 def test_scorers_and_parts_are_chosen(tmp_path: Path) -> None:
     scores = {"fluency": {"value": {"words": 1.0, "flow": 0.5}}, "truth": {"value": "C"}}
     path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, 0) | {"scores": scores}]))
-    assert "several (fluency, truth): choose one with --metric" in refusal(rows, "inspect", path)
+    assert "(fluency, truth): choose one with --given metric=" in refusal(rows, "inspect", path)
     said = refusal(rows, "inspect", path, options=Options("fluency"))
-    assert "several (fluency/words, fluency/flow): choose one with --metric" in said
+    assert "several (fluency/words, fluency/flow): choose one with --given metric=" in said
     assert rows("inspect", path, options=Options("fluency/flow", higher=True))[0].loss == 0.5
     assert rows("inspect", path, options=Options("truth"))[0].loss == 0.0
     assert "truth is one value" in refusal(rows, "inspect", path, options=Options("truth/flow"))
@@ -284,8 +284,8 @@ def test_a_reducer_that_is_none_is_refused_and_of_several_it_is_asked(tmp_path: 
     path = written(tmp_path / "log.json", epochs(RUNS, ["mean", "max"]))
     with pytest.raises(NeedsAnswer) as caught:
         rows("inspect", path)
-    assert caught.value.field == "reducer"
-    assert "--reducer mean: the mean of the epochs; --reducer max" in caught.value.detail
+    assert caught.value.field == "repeats"
+    assert "repeats=mean: the mean of the epochs; --given repeats=max" in caught.value.detail
     said = refusal(rows, "inspect", path, options=Options(reducer="best"))
     assert said.startswith("there is no reducer 'best', only mean, median, mode, max")
 

@@ -118,14 +118,14 @@ def test_a_log_of_another_version_of_the_data_is_refused_by_item(tmp_path: Path)
 def test_mixed_filters_are_refused_until_one_is_chosen(tmp_path: Path) -> None:
     path = lm_eval(tmp_path, "a", [1, 0], filters=("strict", "flexible"))
     said = refusal(rows, "lm-eval", path)
-    assert said.endswith("several (strict, flexible): choose one with --filter")
+    assert said.endswith("several (strict, flexible): choose one with --given filter=…")
     assert len(rows("lm-eval", path, options=Options(filter="strict"))) == 2
     assert "no filter 'none'" in refusal(rows, "lm-eval", path, options=Options(filter="none"))
 
 
 def test_several_metrics_are_refused_until_one_is_chosen() -> None:
     said = refusal(rows, "lm-eval", RUNS / "small", options=Options(tasks=("toy_mc",)))
-    assert said.endswith("several (acc, acc_norm): choose one with --metric")
+    assert said.endswith("several (acc, acc_norm): choose one with --given metric=…")
 
 
 @pytest.mark.parametrize("without_results", [True, False])
@@ -135,7 +135,7 @@ def test_a_metric_without_a_direction_is_refused(tmp_path: Path, without_results
     if without_results:
         (tmp_path / f"results_{DATE}.json").unlink()
     said = refusal(rows, "lm-eval", path)
-    assert "does not say which kindness is better: say so with --higher-is-better" in said
+    assert "does not say which kindness is better: say so with --given better=higher" in said
     assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=True))) == 2 / 3
     assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=False))) == 1 / 3
 
@@ -179,7 +179,7 @@ def test_what_is_outside_the_scale_is_no_score_only_where_that_is_said(
     tmp_path: Path, score: float
 ) -> None:
     path = lm_eval(tmp_path, "a", [1, score, 0])
-    assert f"--missing {score:g} says that it is no score" in refusal(rows, "lm-eval", path)
+    assert f"--given missing={score:g} says that it is no score" in refusal(rows, "lm-eval", path)
     found = rows("lm-eval", path, options=Options(missing=(f"{score:g}",)))
     assert [row.loss for row in found] == [0.0, None, 1.0]
 
@@ -213,7 +213,7 @@ def test_a_score_off_the_scale_is_refused_by_item_until_its_ends_are_given(tmp_p
     path = lm_eval(tmp_path, "a", [1, 4, 5])
     said = refusal(rows, "lm-eval", path)
     assert said.startswith("item 1 of ")
-    assert "outside 0 to 1: --scale LOW HIGH gives its ends" in said
+    assert "outside 0 to 1: --given 'scale=LOW to HIGH' gives its ends" in said
     assert [row.loss for row in rows("lm-eval", path, options=Options(scale=(1, 5)))] == [
         1,
         0.25,
@@ -249,7 +249,7 @@ def test_one_name_is_that_of_all_logs_of_a_folder(tmp_path: Path) -> None:
 def test_logs_of_several_tasks_are_refused_until_they_are_asked_for(tmp_path: Path) -> None:
     for task in ("law", "art"):
         lm_eval(tmp_path / task, "a", [1, 0], task=task)
-    assert "several tasks (art, law): choose with --task" in refusal(rows, "lm-eval", tmp_path)
+    assert "tasks (art, law): choose with --given task=…" in refusal(rows, "lm-eval", tmp_path)
     found = rows("lm-eval", tmp_path, options=Options(tasks=("*",)))
     assert sorted((row.id, row.group) for row in found) == [
         ("art/0", "art"),

@@ -148,4 +148,4 @@ def test_the_pass_rate_is_a_metric_and_told_beside_the_mean_score() -> None:
     (log,) = read("promptfoo", sources("promptfoo", [OUT]), Options())
     passed = sum(row.loss == 0 for row in found)
     scored = sum(row.loss is not None for row in found)
-    assert f"{passed} of {scored} passed; --metric pass takes the pass rate" in log.notes[0]
+    assert f"{passed} of {scored} passed; --given metric=pass takes the pass rate" in log.notes[0]

@@ -76,7 +76,7 @@ def test_a_log_that_is_packed_is_read_as_the_log_it_holds(tmp_path: Path, form: 
 
 def test_a_log_of_another_tool_is_refused_with_its_command(tmp_path: Path) -> None:
     said = refusal(rows, "lm-eval", FIXTURES / "promptfoo" / "out.json")
-    assert said.endswith("is a log of promptfoo: try celeus import promptfoo")
+    assert said.endswith("is a log of promptfoo: try --format promptfoo")
     assert refusal(rows, "table", FIXTURES / "promptfoo" / "out.json") == said
     (log,) = (FIXTURES / "lm-eval" / "small").glob("samples_toy_mc_*")
     named = Options(columns=Columns({"doc_id": "id", "acc": "score"}))

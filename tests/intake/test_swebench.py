@@ -32,7 +32,7 @@ def test_what_says_nothing_of_a_patch_is_left_out_where_that_is_asked_for() -> N
     assert sorted(row.id for row in found if row.loss is None) == ["d__d-5", "d__d-7", "d__d-8"]
     (log,) = read("swebench", sources("swebench", [REPORT]), Options())
     (told,) = log.notes
-    assert "failed, as on the board; --missing infra_failure leaves them out" in told
+    assert "failed, as on the board; --given missing=infra_failure leaves them out" in told
     said = refusal(rows, "swebench", REPORT, options=Options(missing=("-1",)))
     assert said == "missing is one of infra_failure, error, incomplete, empty_patch, not '-1'"
 
@@ -74,7 +74,7 @@ def test_what_is_said_of_every_instance_under_its_name_is_read(tmp_path: Path) -
     assert "item i-9 of " in refusal(rows, "swebench", path)
     path.write_text(json.dumps(document))
     said = refusal(rows, "swebench", path, options=Options(missing=("error",)))
-    assert said.endswith("leave out --missing")
+    assert said.endswith("leave out --given missing=…")
 
 
 def test_a_row_with_a_report_among_its_members_is_none(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ def test_a_reference_alone_tells_no_items_apart() -> None:
         for at, chat in enumerate(chats)
     ]
     said = refusal(of, table, {"score": "score"}, better=["higher"])
-    assert said.startswith("say how the items of the table are told apart: --id COLUMN, or --map")
+    assert said.startswith(
+        "say how the items of the table are told apart: --mapping COLUMN=id, or COL"
+    )
     found = of(table, {"score": "score", "input": "question"}, better=["higher"])
     assert len({row.id for row in found}) == 4
 
@@ -85,7 +87,7 @@ def test_a_loss_needs_no_direction_and_a_score_does() -> None:
     for role in ("surrogate", "score"):
         assert of([{"id": 1, "loss": 0.25}], {"loss": role})[0].loss == 0.25
     said = refusal(of, TABLE, {"item": "id", "score": "score"})
-    assert said.startswith("the table: Which values of `score` are better? (--higher-is-better:")
+    assert said.startswith("the table: Which values of `score` are better? (--given better=higher:")
 
 
 def test_what_may_stand_for_no_score_or_another_scale_is_asked_as_of_an_upload() -> None:
@@ -93,7 +95,7 @@ def test_what_may_stand_for_no_score_or_another_scale_is_asked_as_of_an_upload()
     with pytest.raises(NeedsAnswer) as raised:
         of(table, {"loss": "score"})
     assert [question["name"] for question in raised.value.questions] == ["scale", "missing"]
-    for option in ("--scale 1 5: ", "--missing None: ", "--missing -1: "):
+    for option in ("scale=1 to 5': ", "missing=None: ", "missing=-1: "):
         assert option in raised.value.detail
 
 
@@ -102,7 +104,7 @@ def test_each_of_two_columns_of_numbers_has_a_way_and_a_scale_of_its_own() -> No
     table = [{"id": at, "grade": grade, "bad": bad} for at, (grade, bad) in enumerate(made)]
     roles = {"grade": "score", "bad": "known"}
     said = refusal(of, table, roles)
-    for option in ("--numbers grade=higher: ", "--numbers bad=lower: ", "'bad=0 to 10': "):
+    for option in ("better=grade=higher: ", "better=bad=lower: ", "scale=bad=0 to 10': "):
         assert option in said
     given = {"better": ["grade=higher", "bad=lower"], "scale": ["1 to 5", "bad=0 to 10"]}
     assert [(row.loss, row.known) for row in of(table, roles, **given)] == [
@@ -185,7 +187,7 @@ def test_a_place_in_a_file_joins_no_row_of_another(place: str) -> None:
     by_question = {(row.question, row.id) for row in found}
     assert len(by_question) == len({row.id for row in found}) == 3
     bare = [{name: row[name] for name in (place, "loss")} for row in made[:3]]
-    assert "say how the items of the table are told apart: --id COLUMN" in refusal(of, bare, {})
+    assert "the items of the table are told apart: --mapping COLUMN=id" in refusal(of, bare, {})
     assert [row.id for row in of(bare, {place: "id"})] == ["0", "1", "2"]
 
 
@@ -194,7 +196,7 @@ def test_without_ids_rows_are_told_apart_by_their_question() -> None:
     found = of(TABLE, loss | {"text": "question", "item": "hidden"})
     assert len({row.id for row in found}) == len(TABLE)
     said = refusal(of, [{"score": 1, "said": "y"}], loss)
-    assert "say how the items of the table are told apart: --id COLUMN" in said
+    assert "the items of the table are told apart: --mapping COLUMN=id" in said
 
 
 @pytest.mark.parametrize(
@@ -256,7 +258,7 @@ RUNS = [{"id": f"q{at // 2}", "loss": at % 2, "trial": at % 2} for at in range(4
      ("items", {"q0": 0.0, "q0 (2)": 1.0, "q1": 0.0, "q1 (2)": 1.0})],
 )  # fmt: skip
 def test_rows_of_one_id_are_what_is_said_of_them(rule: str, losses: dict[str, float]) -> None:
-    assert f"--repeats {rule}: " in refusal(of, RUNS, {})
+    assert f"--given repeats={rule}: " in refusal(of, RUNS, {})
     found: dict[str, list[float | None]] = {}
     for row in of(RUNS, {}, repeats=rule):
         found.setdefault(row.id, []).append(row.loss)
@@ -276,7 +278,7 @@ def test_items_with_unlike_counts_of_answers_are_told_of(tmp_path: Path) -> None
 def test_runs_of_one_number_are_asked_about_and_models_have_their_own() -> None:
     assert "8 rows have only 4 different" in refusal(of, RUNS * 2, {}, repeats="trial")
     table = [row | {"model": name} for name in "ab" for row in RUNS]
-    assert "told apart with --model-column model" in refusal(of, table, {})
+    assert "told apart with --mapping model=model" in refusal(of, table, {})
     found = of(table, {}, model="model", repeats="mean")
     assert [(row.model, row.repeat) for row in found if row.id == "q0"] == [
         *(("a", 1), ("a", 2), ("b", 1), ("b", 2))
@@ -314,7 +316,7 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
     plain = [{"id": at, "score_match": grade} for at, grade in enumerate([1, 0, "C"])]
     said = refusal(of, plain, scored, better=["higher"])
     assert "which is no number: write one" in said
-    assert "--missing C" in said
+    assert "--given missing=C" in said
 
 
 def test_what_is_said_of_columns_holds_beside_grades_of_inspect(tmp_path: Path) -> None:
@@ -352,7 +354,7 @@ def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path
 def test_what_is_judged_is_asked_where_people_judge_the_outputs_and_is_else_hidden() -> None:
     rivals = [{"id": at, "acc": 1, "answer": f"It is {at}.", "memo": f"So {at}."} for at in "abc"]
     assert "answer" not in json.loads(ndjson(join(of(rivals, {}))).splitlines()[0])
-    with pytest.raises(NeedsAnswer, match=r"Which column is judged.*--answer memo"):
+    with pytest.raises(NeedsAnswer, match=r"Which column is judged.*--given answer=memo"):
         read_as(rivals, Options(judged=True))
     (row, *_) = read_as(rivals, Options(judged=True, answer="memo"))
     assert row.answer == "So a."
@@ -391,11 +393,14 @@ def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
     path = tmp_path / "said.jsonl"
     table = [{"id": at, "question": f"{at}?", "answer": "y", "stars": at} for at in range(4)]
     path.write_text("".join(json.dumps(row) + "\n" for row in table))
-    assert "(--score stars: such as" in refusal(rows, "table", path)
+    assert "(--mapping stars=score: such as" in refusal(rows, "table", path)
     options = Options(reducer=EACH, judged=True)
     (log,) = read_logs("table", sources("table", [path]), options)
     assert [row.loss for row in log.rows] == [None] * 4
-    assert log.notes[-1] == "no column is the score, which --score COLUMN names: stars may be one"
+    assert (
+        log.notes[-1]
+        == "no column is the score, which --mapping COLUMN=score names: stars may be one"
+    )
     assert not each_output(log.rows).guessed
 
 
@@ -460,7 +465,7 @@ def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
     lines = "".join(f"H{at // 2},W{at % 2},{at // 2}?,{said[at % 2]}\n" for at in range(6))
     path.write_text(f"HITId,WorkerId,Input.question,Answer.label\n{lines}")
     options = Options(columns=Columns({"Answer.label": "score"}))
-    assert f"--repeats {repeats}: " in refusal(rows, "table", path, options=options)
+    assert f"--given repeats={repeats}: " in refusal(rows, "table", path, options=options)
     found = rows("table", path, options=replace(options, repeats=repeats))
     assert [row.loss for row in found] == losses
     mapping = {"HITId": "id", "Input.question": "question", "Answer.label": "known"}
@@ -477,7 +482,7 @@ def test_neither_marks_nor_times_are_offered_as_a_score() -> None:
     assert "has no column that may be the score" in refusal(of, rows, {})
     asking = refusal(of, [row | {"rating": at} for at, row in enumerate(rows)], {})
     assert "--each-output makes items of them" in asking
-    assert asking.endswith("(--score rating: such as 0)")
+    assert asking.endswith("(--mapping rating=score: such as 0)")
     given = of(rows, {"status": "score"}, better=["higher"], scale=["0 to 500"])
     assert {row.loss for row in given} == {0.6}
 
@@ -488,11 +493,11 @@ def test_a_score_with_words_for_none_is_offered_and_an_id_is_not() -> None:
     rows[2] |= {"grade": "NA"}
     rows[3] |= {"grade": "."}
     asking = refusal(of, rows, {})
-    assert asking.endswith("(--score grade: such as 0)")
+    assert asking.endswith("(--mapping grade=score: such as 0)")
     bare = [{"key": at, "answer": f"So {at}", "annotator_id": 7} for at in range(6)]
     assert "none holds numbers" in refusal(of, bare, {})
     asking = refusal(of, rows, {"grade": "score"}, better=["higher"], scale=["0 to 5"])
-    assert "--missing NA: no score, in 1 row; --missing .: no score, in 1 row" in asking
+    assert "--given missing=NA: no score, in 1 row; --given missing=.: no score, in 1 row" in asking
 
 
 @pytest.mark.parametrize(

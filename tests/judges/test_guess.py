@@ -22,7 +22,7 @@ from tests.judges.endpoints import (
     wrong,
 )
 
-PRICES = ("--price-in", 0.15, "--price-out", 0.6)
+PRICES = ("--price", "0.15,0.6")
 CALL = (TOKENS_IN * 0.15 + TOKENS_OUT * 0.6) / 1e6
 
 
@@ -160,7 +160,7 @@ def test_a_cost_that_cannot_be_known_is_not_promised(run: Run) -> None:
         assert (answer.status, "leave it out" in answer.err) == (1, True)
         assert guessed(run, server).status == 0
         answer = guessed(run, server, "--max-cost", 1)
-        assert answer.err == "celeus: --max-cost needs --price-in and --price-out\n"
+        assert answer.err == "celeus: --max-cost needs --price\n"
         answer = guessed(run, server, *PRICES, "--max-cost", "nan")
     assert answer.err == "celeus: prices and --max-cost must be finite numbers\n"
 
@@ -200,12 +200,12 @@ def test_what_an_endpoint_says_for_ever_is_one_line_and_no_file(
 def test_a_wrong_key_is_named_by_its_variable_and_never_printed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OTHER_KEY", "sk-secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     pool_of([item(0)])
     with endpoint() as server:
-        answer = guessed(run, server, "--key-env", "OTHER_KEY")
+        answer = guessed(run, server)
     assert answer.status == 1
-    assert "refuses the key (401): put one that works in OTHER_KEY" in answer.err
+    assert "refuses the key (401): put one that works in OPENAI_API_KEY" in answer.err
     assert "sk-secret" not in answer.err + answer.out
     monkeypatch.delenv("OPENAI_API_KEY")
     command = ("guess", "pool.jsonl", "--out", "o", "--rubric", "rubric.toml", "--model", "m")

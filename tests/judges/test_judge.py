@@ -45,7 +45,7 @@ def exam(client: Client, count: int = 60, **opening: Any) -> Session:  # noqa: A
 
 def judged(run: Run, session: Session, server: Running, *options: object) -> Answer:
     return run(
-        *("judge", "--session", session.id, "--model", "judge-1", "--base-url", server.url),
+        *("judge", session.id, "--model", "judge-1", "--base-url", server.url),
         *("--rubric", "rubric.toml", *options),
     )
 
@@ -54,7 +54,7 @@ def judged(run: Run, session: Session, server: Running, *options: object) -> Ans
 def test_the_verdicts_of_a_model_are_the_truth_of_the_certificate(client: Client, run: Run) -> None:
     session = exam(client)
     with endpoint(busy=0.1) as server:
-        answer = judged(run, session, server, "--price-in", 1)
+        answer = judged(run, session, server, "--price", "1,0")
     assert (answer.status, answer.err.count("\n")) == (0, 5)
     assert f"{session.id}: judge-1 is the truth here; 60 labels now, 0 of them" in answer.out
     assert "(target_reached)" in answer.out
@@ -86,18 +86,23 @@ def test_rubbish_and_doubt_are_unjudgeable_with_the_reason(client: Client, run: 
 
 
 @pytest.mark.usefixtures("rubric")
-def test_a_run_that_is_out_of_money_is_continued_by_the_next(client: Client, run: Run) -> None:
+def test_a_run_that_is_out_of_money_is_continued_by_the_next(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELEUS_WORKER", "w")
     session = exam(client, 30, lease_seconds=10)
-    price = ("--price-in", 1000, "--concurrency", 2, "--worker", "w")
+    price = ("--price", "1000,0", "--concurrency", 2)
     with endpoint() as server:
         answer = judged(run, session, server, *price, "--max-cost", 1)
         assert answer.status == 3
         assert "--max-cost is spent" in answer.err
         first = server.answered
         assert first < 30
-        answer = judged(run, session, server, *price)
-    assert "(target_reached)" in answer.out
-    assert server.answered == 30
+        answer = judged(run, session, server, *price, "--json")
+    done = json.loads(answer.out)
+    assert done["state"] == "target_reached"
+    assert first + done["calls"] == server.answered == 30
+    assert done["cost"] > 0
 
 
 @pytest.mark.usefixtures("rubric")
@@ -251,7 +256,7 @@ def test_any_program_judges(client: Client, run: Run) -> None:
     Path("judge.py").write_text(PROGRAM)
     command = f"{sys.executable} judge.py"
     session = exam(client, 40)
-    answer = run("judge", "--session", session.id, "--program", command)
+    answer = run("judge", session.id, "--program", command)
     assert answer.status == 0, answer.err
     assert "40 labels now, 4 of them unjudgeable" in answer.out
 
@@ -268,7 +273,7 @@ def test_all_is_judged_only_where_somebody_says_so(
 ) -> None:
     Path("judge.py").write_text(PROGRAM)
     session = exam(client, 6, precision=None)
-    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    command = ("judge", session.id, "--program", f"{sys.executable} judge.py")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     answer = run(*command)
     assert answer.status == 1
@@ -281,14 +286,14 @@ def test_all_is_judged_only_where_somebody_says_so(
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     assert "6 labels now" in run(*command).out
     other = exam(client, 6, precision=None)
-    assert "6 labels now" in run(*command[:2], other.id, *command[3:], "--all").out
+    assert "6 labels now" in run("judge", other.id, *command[2:], "--all").out
 
 
 def test_a_mended_program_is_refused_until_its_judgements_are_kept(
     client: Client, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = exam(client, 40, budget=9)
-    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    command = ("judge", session.id, "--program", f"{sys.executable} judge.py")
     Path("judge.py").write_text(PROGRAM.replace("number % 2", "1"))
     assert "9 labels now" in run(*command).out
     assert not caplog.messages
@@ -328,6 +333,6 @@ def test_judgements_of_others_say_nothing_of_the_judge(
     session.judge(lambda _: 0.0)
     session.change(budget=12)
     Path("judge.py").write_text(PROGRAM)
-    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    command = ("judge", session.id, "--program", f"{sys.executable} judge.py")
     assert "3 labels now" in run(*command).out
     assert "cannot tell whether the judge changed: it is not known who" in caplog.text

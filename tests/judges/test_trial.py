@@ -39,7 +39,7 @@ def exam(client: Client, items: int = 60) -> Session:
 
 def judged(run: Run, session: Session, server: Running, *options: object) -> Answer:
     return run(
-        *("judge", "--session", session.id, "--model", "m", "--base-url", server.url),
+        *("judge", session.id, "--model", "m", "--base-url", server.url),
         *("--rubric", "rubric.toml", *options),
     )
 
@@ -222,7 +222,7 @@ def test_a_program_that_says_a_word_or_a_bool_is_refused_before_anything_is_reco
         f"import sys\nfor _ in sys.stdin:\n    print({line!r}, flush=True)\n"
     )
     command = f"{sys.executable} judge.py"
-    answer = run("judge", "--session", session.id, "--program", command)
+    answer = run("judge", session.id, "--program", command)
     assert answer.status == 1
     assert says in answer.err
     assert session.status().rounds.judged == 0

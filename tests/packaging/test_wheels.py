@@ -129,7 +129,7 @@ def test_a_command_whose_extra_is_missing_names_it_in_one_line(
 def test_the_bare_wheel_makes_a_pool_of_a_log(bare: Environment) -> None:
     home = bare.folder / "home"
     (home / "scores.csv").write_text("id,loss\n1,0\n2,1\n")
-    asked = ("import", "table", "scores.csv", "--id", "id", "--score", "loss")
+    asked = ("import", "scores.csv", "--mapping", "id=id", "--mapping", "loss=score")
     ended = bare.celeus(*asked, "--truth", "scores", "--out", "pool.ndjson")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert (home / "pool.ndjson").read_text() == '{"id": "1"}\n{"id": "2"}\n'
@@ -149,7 +149,7 @@ def test_the_gate_of_the_bare_wheel_runs_beside_a_foreign_app(
     bare: Environment, service: Service
 ) -> None:
     session = asyncio.run(session_with_a_question(service))
-    where = ("--session", session, "--url", service.url)
+    where = (session, "--url", service.url)
     ended = bare.celeus("gate", *where, CELEUS_KEY=ADMIN)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "at most 0.9: yes (round " in ended.stdout

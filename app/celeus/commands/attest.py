@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from celeus.commands.options import SubjectOption, check_file
+from celeus.commands.options import SubjectOption, check_file, from_input
 from celeus.files import content_of, open_file_or_pipe
 
 
 def attest(
-    certificate: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
+    certificate: Annotated[
+        Path, typer.Argument(callback=from_input, help="The certificate, a JSON file.")
+    ],
     *,
     subject: SubjectOption = None,
     key: Annotated[

@@ -1,15 +1,15 @@
 """`celeus bridge`: people judge a session in the annotation tool they know."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from celeus.commands.judges import UNFINISHED, status_of, take_up, where
-from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url, read_key
+from celeus.commands.options import HERE, SessionId, Url, read_key
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
@@ -18,147 +18,173 @@ if TYPE_CHECKING:
     from celeus.bridges.questions import Question
     from celeus.client.blocking import Session
 
-bridges = typer.Typer(
-    help="Have people judge what a session draws, in Label Studio or another tool. The tool's"
-    " secret is read from the environment.",
-    no_args_is_help=True,
-)
-
-Hold = Annotated[
-    int,
-    typer.Option(min=1, max=256, help="Items in the tool at once; more than there are people."),
-]
-Every = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")]
 HOLD, EVERY, SELDOM = 8, 1.0, 5.0
+"""Items in the tool at once; seconds between two looks, and where a tool counts its requests."""
+ToolName = Literal["label-studio", "mlflow", "langfuse", "langsmith", "argilla"]
 
 
-@bridges.command("label-studio")
-def label_studio(  # noqa: PLR0913 -- one parameter an option
-    *,
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """A tool's address, and the options that only some tools have."""
+
+    url: str
+    workspace: str | None
+    project: int | None
+    media_hosts: list[str]
+
+    def refuse(self, *names: str) -> None:
+        """Refuse those of these options that are given, as the tool has no use for them."""
+        for name in names:
+            if getattr(self, name):
+                rule = "left out, as this tool has none"
+                option = f"--{name.replace('_', '-')}"
+                raise InvalidValue(f"{option} must be {rule}", field=name, rule=rule)
+
+
+Opened = Callable[[str, "Question"], tuple["Queue", str]]
+"""Makes the queue of a session, and says where it is."""
+
+
+def bridge(  # noqa: PLR0913 -- one parameter an option
+    tool: Annotated[ToolName, typer.Argument(metavar="TOOL", help="The tool, one of these.")],
     session: SessionId,
+    *,
     tool_url: Annotated[
-        str, typer.Option(envvar="LABEL_STUDIO_URL", help="Address of Label Studio.")
-    ] = "http://127.0.0.1:8080",
+        str | None, typer.Option(help="Address of the tool; default: that in the variable above.")
+    ] = None,
+    workspace: Annotated[
+        str | None,
+        typer.Option(
+            help="Of Argilla, its name; of LangSmith, its id (LANGSMITH_WORKSPACE_ID): where the"
+            " key opens several."
+        ),
+    ] = None,
     project: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of a project of your own; default: one is made."),
+        typer.Option(
+            min=1, help="Of Label Studio: number of a project of your own; default: one is made."
+        ),
     ] = None,
     media_hosts: Annotated[
         str,
         typer.Option(
             envvar="CELEUS_MEDIA_HOSTS",
-            help="Hosts whose pictures are shown, separated by spaces; others are links.",
+            help="Of Label Studio: hosts whose pictures are shown, separated by spaces; others are"
+            " links.",
         ),
     ] = "",
-    hold: Hold = HOLD,
-    every: Every = EVERY,
+    hold: Annotated[
+        int,
+        typer.Option(min=1, max=256, help="Items in the tool at once; more than there are people."),
+    ] = HOLD,
+    every: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="Seconds between two looks; default: 1, or 5 of a cloud."),
+    ] = None,
     url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
 ) -> None:
-    """A project of Label Studio, with the token in LABEL_STUDIO_API_KEY, legacy or personal."""
+    """Have people judge what a session draws in the annotation tool they know.
+
+    The tool's secret is read from the environment.
+
+    \b
+    label-studio  LABEL_STUDIO_API_KEY, LABEL_STUDIO_URL: a project
+    mlflow        MLFLOW_TRACKING_URI: a review queue of MLflow 3.14 or later
+    langfuse      LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL
+    langsmith     LANGSMITH_API_KEY, LANGSMITH_ENDPOINT
+    argilla       ARGILLA_API_KEY, ARGILLA_API_URL: a dataset of Argilla 2
+    """  # noqa: D301 -- click keeps the lines of such a paragraph
+    variable, address, seconds, opening = _TOOLS[tool]
+    options = ToolOptions(
+        tool_url or os.environ.get(variable) or address, workspace, project, media_hosts.split()
+    )
+    with opening(options) as opened, judged(session, url) as (served, question):
+        queue, place = opened(session, question)
+        run(served, queue, place, hold, seconds if every is None else every)
+
+
+@contextmanager
+def _label_studio(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.label_studio import LabelStudio, open_tool
 
-    token = secret("LABEL_STUDIO_API_KEY")
-    with (
-        open_tool(tool_url, token) as tool,
-        judged(session, url, api_key_file) as (served, question),
-    ):
-        hosts = media_hosts.split()
-        queue = LabelStudio(tool, session, question, project, media_hosts=hosts)
-        run(served, queue, f"{tool.url}/projects/{queue.project}", hold, every)
+    options.refuse("workspace")
+    with open_tool(options.url, secret("LABEL_STUDIO_API_KEY")) as tool:
+
+        def opened(session: str, question: "Question") -> tuple["Queue", str]:
+            hosts = options.media_hosts
+            queue = LabelStudio(tool, session, question, options.project, media_hosts=hosts)
+            return queue, f"{tool.url}/projects/{queue.project}"
+
+        yield opened
 
 
-@bridges.command()
-def mlflow(
-    *,
-    session: SessionId,
-    hold: Hold = HOLD,
-    every: Every = EVERY,
-    url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
-) -> None:
-    """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
+@contextmanager
+def _mlflow(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.mlflow_queues import ReviewQueue
 
-    with judged(session, url, api_key_file) as (served, question):
+    # MLflow itself reads its address
+    options.refuse("url", "workspace", "project")
+
+    def opened(session: str, question: "Question") -> tuple["Queue", str]:
         queue = ReviewQueue(session, question)
-        run(served, queue, f"experiment {queue.experiment}", hold, every)
+        return queue, f"experiment {queue.experiment}"
+
+    yield opened
 
 
-@bridges.command()
-def langfuse(  # noqa: PLR0913 -- one parameter an option
-    *,
-    session: SessionId,
-    tool_url: Annotated[
-        str, typer.Option(envvar="LANGFUSE_BASE_URL", help="Address of Langfuse.")
-    ] = "https://cloud.langfuse.com",
-    hold: Hold = HOLD,
-    every: Every = SELDOM,
-    url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
-) -> None:
-    """An annotation queue of Langfuse; keys in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY."""
+@contextmanager
+def _langfuse(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.langfuse import AnnotationQueue, open_tool
 
+    options.refuse("workspace", "project")
     pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
-    with (
-        open_tool(tool_url, *pair) as tool,
-        judged(session, url, api_key_file) as (served, question),
-    ):
-        queue = AnnotationQueue(tool, session, question)
-        run(served, queue, f"{tool.url}, queue {queue.id}", hold, every)
+    with open_tool(options.url, *pair) as tool:
+
+        def opened(session: str, question: "Question") -> tuple["Queue", str]:
+            queue = AnnotationQueue(tool, session, question)
+            return queue, f"{tool.url}, queue {queue.id}"
+
+        yield opened
 
 
-@bridges.command()
-def langsmith(  # noqa: PLR0913 -- one parameter an option
-    *,
-    session: SessionId,
-    tool_url: Annotated[
-        str, typer.Option(envvar="LANGSMITH_ENDPOINT", help="Address of LangSmith.")
-    ] = "https://api.smith.langchain.com",
-    workspace: Annotated[
-        str | None,
-        typer.Option(envvar="LANGSMITH_WORKSPACE_ID", help="Its id, for keys of several."),
-    ] = None,
-    hold: Hold = HOLD,
-    every: Every = SELDOM,
-    url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
-) -> None:
-    """An annotation queue of LangSmith, with the key in LANGSMITH_API_KEY."""
+@contextmanager
+def _langsmith(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.langsmith import AnnotationQueue, open_tool
 
-    key = secret("LANGSMITH_API_KEY")
-    with (
-        open_tool(tool_url, key, workspace) as tool,
-        judged(session, url, api_key_file) as (served, question),
-    ):
-        queue = AnnotationQueue(tool, session, question)
-        run(served, queue, f"queue {queue.id}", hold, every)
+    options.refuse("project")
+    workspace = options.workspace or os.environ.get("LANGSMITH_WORKSPACE_ID")
+    with open_tool(options.url, secret("LANGSMITH_API_KEY"), workspace) as tool:
+
+        def opened(session: str, question: "Question") -> tuple["Queue", str]:
+            queue = AnnotationQueue(tool, session, question)
+            return queue, f"queue {queue.id}"
+
+        yield opened
 
 
-@bridges.command()
-def argilla(  # noqa: PLR0913 -- one parameter an option
-    *,
-    session: SessionId,
-    tool_url: Annotated[
-        str, typer.Option(envvar="ARGILLA_API_URL", help="Address of Argilla.")
-    ] = "http://127.0.0.1:6900",
-    workspace: Annotated[
-        str | None, typer.Option(help="Name of the workspace; default: the only one.")
-    ] = None,
-    hold: Hold = HOLD,
-    every: Every = EVERY,
-    url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
-) -> None:
-    """A dataset of Argilla 2, with the key in ARGILLA_API_KEY."""
+@contextmanager
+def _argilla(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.argilla import Dataset, open_tool
 
-    key = secret("ARGILLA_API_KEY")
-    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (served, question):
-        queue = Dataset(tool, session, question, workspace)
-        run(served, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
+    options.refuse("project")
+    with open_tool(options.url, secret("ARGILLA_API_KEY")) as tool:
+
+        def opened(session: str, question: "Question") -> tuple["Queue", str]:
+            queue = Dataset(tool, session, question, options.workspace)
+            return queue, f"{tool.url}/dataset/{queue.id}/annotation-mode"
+
+        yield opened
+
+
+Opening = Callable[[ToolOptions], AbstractContextManager[Opened]]
+_TOOLS: dict[str, tuple[str, str, float, Opening]] = {
+    "label-studio": ("LABEL_STUDIO_URL", "http://127.0.0.1:8080", EVERY, _label_studio),
+    "mlflow": ("", "", EVERY, _mlflow),
+    "langfuse": ("LANGFUSE_BASE_URL", "https://cloud.langfuse.com", SELDOM, _langfuse),
+    "langsmith": ("LANGSMITH_ENDPOINT", "https://api.smith.langchain.com", SELDOM, _langsmith),
+    "argilla": ("ARGILLA_API_URL", "http://127.0.0.1:6900", EVERY, _argilla),
+}
+"""Variable of the address, its default, seconds between two looks, and how a tool is opened."""
 
 
 def secret(name: str) -> str:
@@ -170,29 +196,28 @@ def secret(name: str) -> str:
 
 
 @contextmanager
-def judged(
-    session: str, url: str, api_key_file: Path | None
-) -> Iterator[tuple["Session", "Question"]]:
+def judged(session: str, url: str) -> Iterator[tuple["Session", "Question"]]:
     """A session of a service, and what it asks of people."""
     from celeus.bridges.loop import asked_of
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
 
     check_session(session)
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         served = client.session(session)
         yield served, asked_of(served)
 
 
 def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
     """Go on until the session stops; exit with the status of what goes on where that is so."""
-    from celeus.bridges.loop import bridge, passes
+    from celeus.bridges.loop import bridge as bridged
+    from celeus.bridges.loop import passes
 
     typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
     take_up(status_of(session), session.id)
     again = "run the command again, it goes on where it stopped"
     try:
-        done = bridge(session, queue, hold=hold, every=every, warn=warn)
+        done = bridged(session, queue, hold=hold, every=every, warn=warn)
     except Refusal as refusal:
         if not passes(refusal):
             raise

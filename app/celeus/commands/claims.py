@@ -1,51 +1,31 @@
-"""`celeus claims`: which sessions of a service may be shown together, and at which level."""
+"""Several sessions of a service: which may be shown together, and at which level."""
 
-import json
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from celeus.commands.options import HERE, ReadKeyFile, Url, read_key
+from celeus.commands.options import read_key
 from celeus.errors import InvalidValue
 
 REQUEST_SECONDS = 600.0
 """The service bets on long sessions again, which takes a while the first time."""
 
 
-def claims(
-    sessions: Annotated[list[str], typer.Argument(help="Ids of sessions of the project, `ses_…`.")],
-    *,
-    shown: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="One picked to be shown; repeat it. Default: the most that answer all they were"
-            " asked."
-        ),
-    ] = None,
-    url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
-) -> None:
-    """Say what holds of one session, of all, and of those picked after looking.
-
-    The level of the project counts, and the order in which it opened its sessions with a question.
-    """
+def claims_of(url: str, sessions: list[str], shown: list[str] | None) -> tuple[Any, list[str]]:
+    """Return the service's answer on these sessions, and its lines for a reader."""
     import httpx2
 
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
 
-    key = read_key(api_key_file)
+    key = read_key()
     for session in (*sessions, *(shown or ())):
         check_session(session)
     query = {"session": sessions, "shown": shown}
     with httpx2.Client(timeout=REQUEST_SECONDS) as http:
         answer = Client(url, key, http=http).request("GET", "/v1/claims", **query)
     try:
-        lines = _lines(answer)
+        return answer, _lines(answer)
     except (KeyError, TypeError, ValueError):
         raise InvalidValue(f"{url} answers with something that is no claims", field="url") from None
-    typer.echo(json.dumps(answer) if as_json else "\n".join(lines))
 
 
 def _lines(answer: dict[str, Any]) -> list[str]:

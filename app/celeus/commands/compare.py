@@ -1,7 +1,7 @@
 """`celeus compare`: two finished logs, side by side; nothing is sampled and nothing is judged."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.gate import STATUS, GateCommand
-from celeus.commands.imports import (
-    Higher,
-    Key,
-    Metric,
-    Missing,
-    TableScale,
-    backtested,
-    table_options,
-)
-from celeus.commands.options import NUMBER, check_file
+from celeus.commands.imports import backtested
+from celeus.commands.options import NUMBER, Given, Mapping, check_file, from_input
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 from celeus.units import SHARES, check_margin, number_on
@@ -36,8 +28,14 @@ MOST_NAMED = 20
 
 
 def compare(  # noqa: PLR0913 -- one parameter an option
-    a: Annotated[Path, typer.Argument(help="Log of a system, a folder of them, or a table.")],
-    b: Annotated[Path, typer.Argument(help="The same of another system, on the same items.")],
+    a: Annotated[
+        Path,
+        typer.Argument(callback=from_input, help="Log of a system, a folder of them, or a table."),
+    ],
+    b: Annotated[
+        Path,
+        typer.Argument(callback=from_input, help="The same of another system, on the same items."),
+    ],
     *,
     margin: Annotated[
         str | None,
@@ -50,15 +48,8 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     names: Annotated[
         tuple[str, str] | None, typer.Option(help="What the two are called, where logs do not say.")
     ] = None,
-    metric: Metric = None,
-    filter_: Annotated[
-        str | None, typer.Option("--filter", help="Filter of lm-eval, where a log has several.")
-    ] = None,
-    score: Annotated[str | None, typer.Option(help="Of a table: column of the score.")] = None,
-    key: Key = None,
-    higher: Higher = None,
-    scale: TableScale = None,
-    missing: Missing = None,
+    mapping: Mapping = None,
+    given: Given = None,
     markdown: Annotated[
         Path | None, typer.Option(help="File for a summary in Markdown, as for a pull request.")
     ] = None,
@@ -69,9 +60,9 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     With --margin exit 0 for yes, 2 for no, 3 where these items do not decide it for a population
     like them; 1 on errors. Without it exit 0.
     """
-    from celeus.intake.formats.registry import differences, notes_of
+    from celeus.commands.file_answers import options_of
+    from celeus.intake.formats.registry import differences, form_of, notes_of
     from celeus.intake.joining import rows_of
-    from celeus.intake.rows import Options
     from celeus.simulation.side_by_side import SideBySide
 
     check_file(markdown)
@@ -79,14 +70,9 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     if bound is not None:
         check_margin(bound, SHARES[1], "margin")
 
-    def options_of(form: str) -> Options:
-        if form == "table":
-            return table_options(key=key, score=score, higher=higher, scale=scale, missing=missing)
-        ends = (0.0, 1.0) if scale is None else scale
-        left = tuple(missing or ())
-        return Options(metric, filter_, higher=higher, scale=ends, key=key, missing=left)
-
-    logs = _logs((a, b), options_of, names)
+    forms = form_of(a), form_of(b)
+    options = [options_of(form, mapping, given, forms) for form in forms]
+    logs = _logs((a, b), forms, options, names)
     for line in [*notes_of(logs[0]), *notes_of(logs[1]), *differences([*logs[0], *logs[1]])]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     rows = [rows_of(of_one) for of_one in logs]
@@ -101,16 +87,16 @@ def compare(  # noqa: PLR0913 -- one parameter an option
 
 def _logs(
     paths: tuple[Path, Path],
-    options_of: "Callable[[str], Options]",
+    forms: tuple[str, str],
+    options: "Sequence[Options]",
     names: tuple[str, str] | None,
 ) -> "list[list[Log]]":
     """The logs at both paths, each of one model, whose names differ."""
-    from celeus.intake.formats.registry import form_of, read, sources
+    from celeus.intake.formats.registry import read, sources
 
     found = []
-    for place, path in enumerate(paths):
-        form = form_of(path)
-        logs = read(form, sources(form, [path]), options_of(form))
+    for place, (path, form) in enumerate(zip(paths, forms, strict=True)):
+        logs = read(form, sources(form, [path]), options[place])
         models = {row.model for log in logs for row in log.rows}
         if len(models) != 1:
             listed = ", ".join(sorted(models)[:MOST_NAMED]) or "none"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from celeus.commands.options import HERE, ReadKeyFile, Url, check_file, read_key
+from celeus.commands.options import HERE, SessionId, Url, check_file, read_key
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -26,7 +26,7 @@ METHOD = "confidence sequence by betting: holds at every look, whatever decided 
 
 
 def export(  # noqa: PLR0913 -- one parameter an option
-    session: Annotated[str, typer.Argument(help="Id of the session, `ses_…`.")],
+    session: SessionId,
     *,
     form: Annotated[
         Form,
@@ -51,7 +51,6 @@ def export(  # noqa: PLR0913 -- one parameter an option
         Path | None, typer.Option(help="File to write; default: standard output.")
     ] = None,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
 ) -> None:
     """Write what a session found, for another tool."""
     from celeus.client.blocking import Client
@@ -69,7 +68,7 @@ def export(  # noqa: PLR0913 -- one parameter an option
     if form in {"columns", "bundle"} and out is None and sys.stdout.isatty():
         rule = "--out, or a pipe"
         raise InvalidValue(f"{form} is no text for a terminal: give {rule}", field="out", rule=rule)
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         content = _content(client.session(session), form, source)
     if out is not None:
         write(out, content)

@@ -6,6 +6,8 @@
 import json
 import math
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url, check_file, read_key
+from celeus.commands.options import HERE, NUMBER, SessionId, Url, check_file, read_key
 from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 STATUS = {"yes": 0, "no": 2, "undecided": 3}
 """Exit status by answer; 1 is for errors."""
+GITHUB = "github"
+"""The destination of an answer in a step of GitHub Actions."""
 
 
 class GateCommand(TyperCommand):
@@ -30,7 +34,7 @@ class GateCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 -- typer brings its own click
         """Read the options, or refuse them by name."""
-        github = "--github" in args
+        github = GITHUB in args or f"--report={GITHUB}" in args
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -41,7 +45,8 @@ class GateCommand(TyperCommand):
             from celeus.gates.waiting import veil
 
             refusal = InvalidValue(message())
-            veil(read_key(None), refusal)
+            with suppress(Refusal):
+                veil(read_key(), refusal)
             if github:
                 typer.echo(annotation(Report(one_line(refusal.line))))
                 raise SystemExit(1) from None
@@ -52,10 +57,9 @@ TERMS = {"cls": GateCommand}
 
 
 def gate(  # noqa: PLR0913 -- one parameter an option
-    *,
     session: SessionId,
+    *,
     url: Url = HERE,
-    api_key_file: ReadKeyFile = None,
     wait: Annotated[
         float, typer.Option(min=0.0, max=604_800.0, help="How many seconds to wait for an answer.")
     ] = 0.0,
@@ -111,16 +115,15 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         typer.Option(metavar="COLUMN=VALUE", help="With --metric: of this group, not all items."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
-    github: Annotated[
-        bool,
+    report: Annotated[
+        list[str] | None,
         typer.Option(
-            "--github", help="In GitHub Actions: an annotation, outputs and a summary of the step."
+            metavar="FILE|github",
+            help="Where the answer goes, too: a .xml file for JUnit's, with a test case for each"
+            " question, a .md file for a table; in GitHub Actions github, for an annotation,"
+            " outputs and a summary of the step. Repeat it.",
         ),
-    ] = False,
-    junit: Annotated[
-        Path | None, typer.Option(help="File for JUnit's XML, a test case for each question.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="File for a table in Markdown.")] = None,
 ) -> None:
     """Exit 0 when a session answers yes to its questions, 2 for no, 3 while undecided, 1 on errors.
 
@@ -141,20 +144,21 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         "--score-at-most": score_at_most,
         "--score-at-least": score_at_least,
     }
-    destinations = Destinations(github=github, as_json=as_json, junit=junit, markdown=markdown)
-    began = time.monotonic()
+    destinations = Destinations.of(report or (), as_json=as_json)
+    began, key = time.monotonic(), None
     try:
+        key = read_key()
         question = question_of(thresholds, compare, margin)
         if math.isnan(wait):
             # Neither above nor below any limit, so the option lets it pass
             rule = "a number of seconds"
             raise InvalidValue(f"--wait must be {rule}", field="--wait", rule=rule)
-        asked = Gate(url, session, read_key(api_key_file), part_of(metric, group))
+        asked = Gate(url, session, key, part_of(metric, group))
         outcome = asked.outcome(question, wait)
     except Refusal as refusal:
-        veil(read_key(None), refusal)
+        veil(key, refusal)
         destinations.tell(Report(one_line(refusal.line), time.monotonic() - began))
-        if github:
+        if destinations.github:
             raise typer.Exit(1) from None
         raise
     destinations.tell(Report(outcome, time.monotonic() - began))
@@ -167,29 +171,34 @@ class Destinations:
 
     github: bool
     as_json: bool
-    junit: Path | None
-    markdown: Path | None
+    files: tuple[Path, ...]
 
-    def __post_init__(self) -> None:
+    @classmethod
+    def of(cls, named: Sequence[str], *, as_json: bool) -> "Destinations":
+        """Return the destinations that are named, files and GitHub; refuses what is neither."""
         from celeus.gates.reports import check_step
 
-        if self.github:
+        github = GITHUB in named
+        if github:
             check_step()
-        if self.github and self.as_json:
-            rule = "one of --github and --json"
+        if github and as_json:
+            rule = f"one of --report {GITHUB} and --json"
             raise InvalidValue(f"give only {rule}", field="--json", rule=rule)
-        for path in (self.junit, self.markdown):
+        files = tuple(Path(name) for name in named if name != GITHUB)
+        for path in files:
+            if path.suffix not in {".xml", ".md"}:
+                rule = f"{GITHUB}, or a file that ends in .xml or .md"
+                raise InvalidValue(f"{path} must be {rule}", field="--report", rule=rule)
             # Known before the wait, not after it
             check_file(path)
+        return cls(github, as_json, files)
 
     def tell(self, report: "Report") -> None:
         """Write the files, and print the answer."""
         from celeus.gates.reports import annotation, tell, write
 
-        if self.junit is not None:
-            write(self.junit, report.junit())
-        if self.markdown is not None:
-            write(self.markdown, report.markdown().encode())
+        for path in self.files:
+            write(path, report.junit() if path.suffix == ".xml" else report.markdown().encode())
         if self.github:
             tell(report)
             typer.echo(annotation(report))

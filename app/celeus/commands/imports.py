@@ -1,20 +1,15 @@
-"""`celeus import`: logs of evaluations that have been run, as a pool to certify.
+"""`celeus import`: logs of evaluations that have been run, as a pool to certify."""
 
-A command for every format; what they share is read off `_shared`, which says it once.
-"""
-
-import inspect
 import io
-import math
+import json
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import NUMBER
+from celeus.commands.options import NUMBER, Format, Given, Mapping, from_input
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -24,62 +19,32 @@ if TYPE_CHECKING:
     from celeus.intake.rows import Options, Row
     from celeus.simulation.backtest import Backtest
 
-imports = typer.Typer(
-    name="import",
-    help="Make a pool of logs of evaluations that have been run.",
-    no_args_is_help=True,
-)
-
 NPZ = ".npz"
 MOST_NAMED = 5
-
-Metric = Annotated[
-    str | None, typer.Option(help="The score that is the loss, where the log has several.")
-]
-Higher = Annotated[
-    bool | None,
-    typer.Option(
-        "--higher-is-better/--lower-is-better",
-        help="Which way the score is better, where the log does not say.",
-    ),
-]
-Scale = Annotated[
-    tuple[float, float], typer.Option(help="Least and greatest score, where they are not 0 and 1.")
-]
-TableScale = Annotated[
-    tuple[float, float] | None, typer.Option(help="Least and greatest value of the score.")
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A value that stands for no score, such as -1; of a table also COLUMN=VALUE, or"
-        " COLUMN=any for a column of errors; may be given again."
-    ),
-]
-Key = Annotated[
-    str | None,
-    typer.Option("--id", help="Member of the metadata that names an item; default: its content."),
-]
+SESSIONS = 10
+"""Sessions that a backtest simulates."""
 
 
 @dataclass(frozen=True, slots=True)
-class CommonOptions:
-    """The options that all imports share."""
+class ImportOptions:
+    """What is to be made of the logs."""
 
-    logs: list[Path]
     model: list[str]
     out: Path | None
     truth: str | None
     compare: tuple[str, str] | None
     text_decides: bool
     each_output: bool
+    own_confidence: bool
     backtest: float | None
-    runs: int
 
 
-def _shared(  # noqa: PLR0913 -- one parameter an option
-    logs: Annotated[list[Path], typer.Argument(help="Logs, or folders of them.")],
+def imports(  # noqa: PLR0913 -- one parameter an option
+    logs: Annotated[
+        list[Path], typer.Argument(callback=from_input, help="Logs or tables, or folders of them.")
+    ],
     *,
+    form: Format = None,
     model: Annotated[
         list[str] | None,
         typer.Option(help="Name of the model of each log, or folder, in their order."),
@@ -114,6 +79,15 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
             help="Make an item of every output, its score the surrogate: for people who check it.",
         ),
     ] = False,
+    own_confidence: Annotated[
+        bool,
+        typer.Option(
+            "--own-confidence",
+            help="With --truth, of lm-eval: how sure that model was of its answers is half of the"
+            " guess. For people who judge what it answered; of a model that is yet to run nobody"
+            " knows it.",
+        ),
+    ] = False,
     backtest: Annotated[
         str | None,
         typer.Option(
@@ -122,233 +96,81 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
             " 10%, would have cost on this log.",
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="Of the backtest: sessions to simulate.", min=1)] = 10,
-) -> CommonOptions:
-    """The options as one value."""
+    mapping: Mapping = None,
+    given: Given = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON, with the same lines in it.")
+    ] = False,
+) -> None:
+    """Make a pool of logs of evaluations that have been run, whatever tool wrote them.
+
+    Logs of lm-eval (samples_*.jsonl, run with --log_samples), Inspect, promptfoo, DeepEval, HELM
+    and SWE-bench are recognised; any other file is read as a table: CSV, JSON, JSON Lines, Excel or
+    Parquet, a nested column by its path. What a log leaves open is asked, with the answers to give:
+    --given NAME=VALUE, and for columns --mapping COLUMN=ROLE.
+    """
+    from celeus.commands.file_answers import options_of
+    from celeus.intake.formats.registry import form_of
     from celeus.units import SHARES, number_on
 
     width = None if backtest is None else number_on(SHARES[0], backtest, "backtest")
     two = None if compare is None else (compare[0], compare[1])
-    more = (text_decides, each_output, width, runs)
-    return CommonOptions(logs, model or [], out, truth, two, *more)
-
-
-Reads = Callable[..., "Options"]
-
-
-def _command(form: str) -> Callable[[Reads], Reads]:
-    """Make the command of a format: the options of all, and those of the function.
-
-    The function gives the options that its own options make.
-    """
-
-    def made(options_of: Reads) -> Reads:
-        own_options = inspect.signature(options_of).parameters
-        common = inspect.signature(_shared).parameters
-
-        def command(**options: Any) -> None:  # noqa: ANN401 -- as the parser gives them
-            shared = _shared(**{name: options[name] for name in common})
-            _import(form, options_of(**{name: options[name] for name in own_options}), shared)
-
-        signature = inspect.Signature([*common.values(), *own_options.values()])
-        command.__signature__ = signature  # type: ignore[attr-defined]
-        command.__annotations__ = {
-            name: parameter.annotation for name, parameter in signature.parameters.items()
-        }
-        imports.command(form, help=options_of.__doc__)(command)
-        return options_of
-
-    return made
-
-
-@_command("lm-eval")
-def _lm_eval(  # noqa: PLR0913 -- one parameter an option
-    *,
-    task: Annotated[
-        list[str] | None, typer.Option(help="Task, or a pattern of several, such as mmlu_*.")
-    ] = None,
-    metric: Metric = None,
-    filter_: Annotated[
-        str | None, typer.Option("--filter", help="Filter, where the log has several.")
-    ] = None,
-    higher: Higher = None,
-    scale: Scale = (0.0, 1.0),
-    missing: Missing = None,
-    own_confidence: Annotated[
-        bool,
-        typer.Option(
-            "--own-confidence",
-            help="With --truth: how sure that model was of its answers is half of the guess. For"
-            " people who judge what it answered; of a model that is yet to run nobody knows it.",
-        ),
-    ] = False,
-) -> "Options":
-    """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
-    from celeus.intake.rows import Options
-
-    return Options(
-        *(metric, filter_, tuple(task or ()), higher, scale),
-        own_confidence=own_confidence,
-        missing=tuple(missing or ()),
+    shared = ImportOptions(
+        model or [], out, truth, two, text_decides, each_output, own_confidence, width
     )
+    read_as = form or form_of(logs[0])
+    _check(shared, read_as)
+    options = options_of(read_as, mapping, given)
+    options = replace(options, own_confidence=own_confidence)
+    done = _import(read_as, logs, options, shared)
+    typer.echo(json.dumps(done) if as_json else "\n".join(done["lines"]))
 
 
-@_command("inspect")
-def _inspect(
-    *,
-    metric: Metric = None,
-    higher: Higher = None,
-    scale: Scale = (0.0, 1.0),
-    reducer: Annotated[
-        str | None,
-        typer.Option(
-            help="One score of the epochs of an item, in place of the log's own rule: mean, median,"
-            " mode, max, at_least_K, pass_at_K or pass_k_K."
-        ),
-    ] = None,
-) -> "Options":
-    """Read logs of Inspect, .eval or .json; a metric is SCORER or SCORER/PART."""
-    from celeus.intake.rows import Options
-
-    return Options(metric, higher=higher, scale=scale, reducer=reducer)
-
-
-@_command("promptfoo")
-def _promptfoo(
-    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
-) -> "Options":
-    """Read results of promptfoo, -o out.json or out.jsonl; default metric: score."""
-    from celeus.intake.rows import Options
-
-    return Options(metric, higher=higher, scale=scale, key=key)
-
-
-@_command("deepeval")
-def _deepeval(
-    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
-) -> "Options":
-    """Read test runs of DeepEval."""
-    from celeus.intake.rows import Options
-
-    return Options(metric, higher=higher, scale=scale, key=key)
-
-
-@_command("helm")
-def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Options":
-    """Read run folders of HELM."""
-    from celeus.intake.rows import Options
-
-    return Options(metric, higher=higher, scale=scale)
-
-
-@_command("swebench")
-def _swebench(*, missing: Missing = None) -> "Options":
-    """Read reports of SWE-bench, <model>.<run>.json; --missing error leaves such out."""
-    from celeus.intake.rows import Options
-
-    return Options(missing=tuple(missing or ()))
-
-
-@_command("table")
-def table_options(  # noqa: PLR0913 -- one parameter an option
-    *,
-    key: Annotated[
-        str | None,
-        typer.Option("--id", help="Column that names an item; default: by name, or its question."),
-    ] = None,
-    score: Annotated[str | None, typer.Option(help="Column of the score, or of the loss.")] = None,
-    higher: Higher = None,
-    scale: TableScale = None,
-    numbers: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What the numbers of one of several columns mean: COLUMN=higher, COLUMN=lower or"
-            " 'COLUMN=1 to 5'; may be given again."
-        ),
-    ] = None,
-    missing: Missing = None,
-    mapping: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="COLUMN=ROLE, a role of an upload: question, answer, reference, text, group, known"
-            " (verdicts of people, not drawn again), payload, hidden; may be given again."
-        ),
-    ] = None,
-    answer: Annotated[str | None, typer.Option(help="Column of what is judged.")] = None,
-    model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
-    repeats: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows of one id: items of their own, runs (for target runs), the first, their"
-            " mean, runs that a COLUMN tells apart, or only those of COLUMN=VALUE; also 'first;"
-            " COLUMN=VALUE'."
-        ),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        typer.Option(help="Table, or member of a document, that holds them; with_id or all."),
-    ] = None,
-) -> "Options":
-    """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path.
-
-    Columns without an option are known by their names, as in an upload.
-    """
-    from celeus.intake.rows import Columns
-    from celeus.intake.table.answers import options_of
-    from celeus.intake.table.numbers import by_column
-
-    named = [f"{name}={role}" for name, role in ((key, "id"), (score, "score")) if name is not None]
-    roles = by_column([*(mapping or ()), *named], "mapping")
-    if "" in roles:
-        rule = "COLUMN=ROLE, such as prompt=question"
-        raise InvalidValue(f"mapping must be {rule}", field="mapping", rule=rule, value=roles[""])
-    better = [] if higher is None else ["higher" if higher else "lower"]
-    scales = [] if scale is None else [f"{scale[0]!r} to {scale[1]!r}"]
-    for text in numbers or ():
-        (better if text.endswith(("=higher", "=lower")) else scales).append(text)
-    answers = {"better": better, "scale": scales, "missing": missing, "repeats": repeats}
-    options = options_of(answers | {"rows": rows, "answer": answer})
-    return replace(options, columns=Columns(roles, model_column))
-
-
-def _import(form: str, options: "Options", shared: CommonOptions) -> None:
-    """Read, join, write, and say what came of it."""
+def _import(
+    form: str, paths: list[Path], options: "Options", shared: ImportOptions
+) -> dict[str, Any]:
+    """Read, join and write; return what came of it, its `lines` for a reader."""
     from celeus.intake.formats.registry import differences, notes_of, read, sources
     from celeus.intake.joining import copies, join, kind_of, ndjson, rows_of
     from celeus.intake.reducers import EACH
     from celeus.intake.sources.files import check_apart, write
 
-    _check(options, shared)
     judged = shared.each_output or shared.truth is not None or shared.compare is not None
     options = replace(options, judged=judged)
     if shared.each_output:
         options = replace(options, reducer=EACH)
-    given = sources(form, shared.logs, shared.model)
+    given = sources(form, paths, shared.model)
     files = [] if shared.out is None else [shared.out, shared.out.with_suffix(NPZ)]
     check_apart(files, given)
     logs = read(form, given, options)
     rows = rows_of(logs)
     pool = _pool(rows, options, shared)
-    _print([*notes_of(logs), *_on_scale(options)])
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one
     tested = pool if pool.tests or shared.backtest is None else join(rows, rows[-1].model)
+    done = _backtested(tested, shared.backtest)
     summary = _summary(tested)
-    _print([*summary, *_backtest(tested, shared.backtest, shared.runs)])
-    if shared.out is None:
-        return
-    made = {shared.out: ndjson(pool)}
-    if pool.tests:
-        made[shared.out.with_suffix(NPZ)] = _npz(pool)
-    write(made)
-    if summary != (lines := _summary(pool)):
-        _print(lines)
-    kind = kind_of(rows, outputs=shared.each_output)
-    _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
+    lines = [*notes_of(logs), *_on_scale(options), *summary, *_told(tested, done)]
+    made = {}
+    if shared.out is not None:
+        made[shared.out] = ndjson(pool)
+        if pool.tests:
+            made[shared.out.with_suffix(NPZ)] = _npz(pool)
+        write(made)
+        if summary != (of_pool := _summary(pool)):
+            lines += of_pool
+        kind = kind_of(rows, outputs=shared.each_output)
+        lines.append(f"wrote {' and '.join(map(str, made))}; the losses are {kind}")
+    return {
+        "format": form,
+        "files": [*map(str, made)],
+        "backtest": None if done is None else {**asdict(done), "saved": done.saved},
+        "lines": [*map(one_line, lines)],
+    }
 
 
-def _pool(rows: "list[Row]", options: "Options", shared: CommonOptions) -> "JoinedItems | Pairing":
+def _pool(rows: "list[Row]", options: "Options", shared: ImportOptions) -> "JoinedItems | Pairing":
     from celeus.intake.joining import compare, each_output, join
 
     if shared.compare is not None:
@@ -366,17 +188,8 @@ def _on_scale(options: "Options") -> list[str]:
     return [f"losses are from 0 to 1: 0.1 of them is {(high - low) / 10:g} of the score"]
 
 
-def _print(lines: list[str]) -> None:
-    for line in lines:
-        typer.echo(one_line(line))
-
-
-def _check(options: "Options", shared: CommonOptions) -> None:
+def _check(shared: ImportOptions, form: str) -> None:
     """Refuse options that contradict each other."""
-    low, high = options.scale
-    if not (low < high and math.isfinite(high - low)):
-        rule = "two numbers, the least first"
-        raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=options.scale)
     given = {
         "truth": shared.truth is not None,
         "compare": shared.compare is not None,
@@ -386,7 +199,10 @@ def _check(options: "Options", shared: CommonOptions) -> None:
     if len(names) > 1:
         detail = f"{names[1]} must be left out beside {names[0]}"
         raise InvalidValue(detail, field=names[1], rule=f"left out beside {names[0]}")
-    if options.own_confidence and shared.truth is None:
+    if shared.own_confidence and form != "lm-eval":
+        rule = "left out: only logs of lm-eval say how sure a model was"
+        raise InvalidValue(f"own_confidence must be {rule}", field="own_confidence", rule=rule)
+    if shared.own_confidence and shared.truth is None:
         detail = (
             "own_confidence must come with truth: of a model that is yet to run nobody knows it"
         )
@@ -478,21 +294,14 @@ def _of_pairs(pool: "Pairing") -> list[str]:
     return lines
 
 
-def _backtest(pool: "JoinedItems | Pairing", precision: float | None, runs: int) -> list[str]:
+def _backtested(pool: "JoinedItems | Pairing", precision: float | None) -> "Backtest | None":
     if precision is None:
-        return []
+        return None
     from celeus.intake.joining import Pairing
     from celeus.units import SHARES, check_width
 
     check_width(precision, SHARES[isinstance(pool, Pairing)], "backtest")
-    done = backtested(pool, precision, runs)
-    if not isinstance(pool, Pairing):
-        return _told(done, "mean loss", runs)
-    lines = _told(done, "mean difference", runs)
-    if pool.guessed:
-        what = "these scores are the truth here, and other models guess them; in the pool they are"
-        lines.insert(0, f"{what} themselves the guess of what a judge will say")
-    return lines
+    return backtested(pool, precision, SESSIONS)
 
 
 def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int) -> "Backtest":
@@ -518,11 +327,22 @@ def _npz(pool: "JoinedItems | Pairing") -> bytes:
     return file.getvalue()
 
 
-def _told(done: "Backtest", what: str, runs: int) -> list[str]:
+def _told(pool: "JoinedItems | Pairing", done: "Backtest | None") -> list[str]:
+    """Return the lines of a backtest."""
+    from celeus.intake.joining import Pairing
+
+    if done is None:
+        return []
+    what, lines = "mean loss", []
+    if isinstance(pool, Pairing):
+        what = "mean difference"
+        if pool.guessed:
+            truth = "these scores are the truth here, and other models guess them"
+            lines = [f"{truth}; in the pool they are themselves the guess of what a judge will say"]
     certain = f"{100 * (1 - done.alpha):g} %"
-    sessions = f"{certain}; median of {runs} session{'s' if runs > 1 else ''}"
     what = f"the {what} of {done.items} items ({done.risk:.4f}) was certified"
-    lines = [f"labels until {what} to a width of {done.precision:g} ({sessions})"]
+    sessions = f"{certain}; median of {SESSIONS} sessions"
+    lines.append(f"labels until {what} to a width of {done.precision:g} ({sessions})")
     if done.with_surrogate is not None:
         lines.append(f"  with the surrogate     {done.with_surrogate:,.0f}")
     lines += [

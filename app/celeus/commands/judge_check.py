@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.gate import STATUS, GateCommand
-from celeus.commands.options import NUMBER, check_file
+from celeus.commands.options import check_file
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -24,8 +24,7 @@ TERMS = {"cls": GateCommand}
 KEYS = "y, n, s (nobody can say) or q (stop for now)"
 
 
-def _least(title: str) -> Any:  # noqa: ANN401 -- an option of typer
-    return typer.Option(metavar=NUMBER, help=f"Ask whether its {title} is at least this.")
+RATES = ("tpr", "tnr", "ppv", "npv", "agreement", "f1", "jaccard", "kappa")
 
 
 def judge_check(  # noqa: PLR0913 -- one parameter an option
@@ -46,14 +45,15 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
             " asked again.",
         ),
     ] = None,
-    tpr: Annotated[str | None, _least("true-positive rate (recall)")] = None,
-    tnr: Annotated[str | None, _least("true-negative rate (specificity)")] = None,
-    ppv: Annotated[str | None, _least("precision")] = None,
-    npv: Annotated[str | None, _least("negative predictive value")] = None,
-    agreement: Annotated[str | None, _least("share of equal verdicts")] = None,
-    f1: Annotated[str | None, _least("F1")] = None,
-    jaccard: Annotated[str | None, _least("Jaccard index")] = None,
-    kappa: Annotated[str | None, _least("Cohen's kappa")] = None,
+    at_least: Annotated[
+        list[str],
+        typer.Option(
+            metavar="RATE=NUMBER",
+            help="Ask whether a rate of the judge is at least this, such as tpr=0.9 or tnr=90%:"
+            " tpr (recall), tnr (specificity), ppv (precision), npv, agreement, f1, jaccard or"
+            " kappa; repeat it.",
+        ),
+    ],
     report: Annotated[Path | None, typer.Option(help="File for a report, HTML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
@@ -66,12 +66,7 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     from celeus.gates.reports import write
     from celeus.runs import certify
 
-    given = {"tpr": tpr, "tnr": tnr, "ppv": ppv, "npv": npv, "agreement": agreement}
-    given |= {"f1": f1, "jaccard": jaccard, "kappa": kappa}
-    asked: dict[str, Any] = {name: least for name, least in given.items() if least is not None}
-    if not asked:
-        rule = "one or more of " + ", ".join(f"--{name}" for name in given)
-        raise InvalidValue(f"nothing is asked of the judge: give {rule}", field="tpr", rule=rule)
+    asked = _rates(at_least)
     check_file(report)
     session = certify.judge_check(
         file, None, verdict=verdict, positive=positive, people=people, **asked
@@ -91,6 +86,19 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
         typer.echo(_two_by_two(check))
     answers = {answer.answer for claim in claims for answer in claim.answers}
     raise typer.Exit(STATUS[next(word for word in ("no", "undecided", "yes") if word in answers)])
+
+
+def _rates(written: list[str]) -> dict[str, Any]:
+    """Return the rates asked for by name; refuses what is none, and one that is given twice."""
+    found: dict[str, Any] = {}
+    for text in written:
+        name, _, least = text.partition("=")
+        if name not in RATES or not least or name in found:
+            rule = f"RATE=NUMBER, each once, a rate being one of {', '.join(RATES)}"
+            message = f"at_least must be {rule}"
+            raise InvalidValue(message, field="at_least", rule=rule, value=text)
+        found[name] = least
+    return found
 
 
 def _ask(session: "Session") -> None:

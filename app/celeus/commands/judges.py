@@ -1,14 +1,25 @@
 """`celeus judge` and `celeus guess`: a model or a program as the truth, or as a guess of it."""
 
+import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all, read_key
+from celeus.commands.options import (
+    HERE,
+    All,
+    AsJson,
+    SessionId,
+    Url,
+    confirm_all,
+    from_input,
+    read_key,
+)
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -23,11 +34,16 @@ if TYPE_CHECKING:
 UNFINISHED = 3
 """Exit status of a run that goes on when it is started again; 1 is for errors."""
 OPENAI = "https://api.openai.com/v1"
+KEY = "OPENAI_API_KEY"
+"""Environment variable with the key of the endpoint."""
+WORKER = "CELEUS_WORKER"
+"""Environment variable with a name that stays: what a killed run held comes back to it at once."""
 CONCURRENCY = 16
 KEEP = "--keep goes on with the earlier judgements; another session begins anew"
 
 RubricFile = Annotated[
-    Path | None, typer.Option(help="TOML file with what the model is to judge by.")
+    Path | None,
+    typer.Option(callback=from_input, help="TOML file with what the model is to judge by."),
 ]
 ModelName = Annotated[str | None, typer.Option(help="Name of the model at the endpoint.")]
 Executable = Annotated[
@@ -39,10 +55,11 @@ Executable = Annotated[
     ),
 ]
 BaseUrl = Annotated[str, typer.Option(envvar="OPENAI_BASE_URL", help="Address of the endpoint.")]
-KeyEnv = Annotated[str, typer.Option(help="Environment variable with the endpoint's key.")]
 Concurrency = Annotated[int, typer.Option(min=1, max=64, help="How many items to judge at once.")]
-PriceIn = Annotated[float, typer.Option(min=0.0, help="Dollars for a million tokens in.")]
-PriceOut = Annotated[float, typer.Option(min=0.0, help="Dollars for a million tokens out.")]
+Price = Annotated[
+    str | None,
+    typer.Option(metavar="IN,OUT", help="Dollars for a million tokens in, and for a million out."),
+]
 MaxCost = Annotated[
     float | None,
     typer.Option(min=0.0, help="Dollars to stop at; the calls under way are still paid."),
@@ -61,7 +78,6 @@ class JudgeOptions:
     model: str | None
     program: str | None
     base_url: str
-    key_env: str
     prices: tuple[float, float, float | None]
     cache: Path
     soft: bool = False
@@ -87,6 +103,14 @@ class Worker:
         if self.endpoint is not None:
             self.endpoint.end()
 
+    def spent(self) -> dict[str, Any]:
+        """Return earlier verdicts, calls, tokens and cost, for a program."""
+        found: dict[str, Any] = {"taken_up": self.verdicts.taken_up}
+        if self.endpoint is not None:
+            spent = self.endpoint.spent
+            found |= asdict(spent) | {"cost": spent.cost(self.endpoint.prices)}
+        return found
+
     def bill(self) -> str:
         """Return earlier verdicts, calls, tokens and cost as text, with a semicolon before it."""
         earlier = self.verdicts.taken_up
@@ -100,34 +124,29 @@ class Worker:
 
 
 def judge(  # noqa: PLR0913 -- one parameter an option
-    *,
     session: SessionId,
+    *,
     rubric: RubricFile = None,
     model: ModelName = None,
     program: Executable = None,
     base_url: BaseUrl = OPENAI,
-    key_env: KeyEnv = "OPENAI_API_KEY",
     concurrency: Concurrency = CONCURRENCY,
-    price_in: PriceIn = 0.0,
-    price_out: PriceOut = 0.0,
+    price: Price = None,
     max_cost: MaxCost = None,
     cache: CacheFile = None,
-    worker: Annotated[
-        str | None,
-        typer.Option(help="A name that stays: what a killed run held comes back to it at once."),
-    ] = None,
     all_: All = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Go on though the judge changed since it judged this.")
     ] = False,
     url: Url = HERE,
-    api_key_file: LabelKeyFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Judge a session by a model or a program: what it says is the truth of this certificate.
 
     The certificate is then about the judge's verdicts, not about people's; `celeus guess` is for
     these. The rubric says what each verdict costs; two answers are judged in both orders if it is
-    one for pairs. Exit status 3 where another run goes on.
+    one for pairs. Exit status 3 where another run goes on: what it held comes back at once to the
+    one of the same name, CELEUS_WORKER.
     """
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
@@ -135,35 +154,35 @@ def judge(  # noqa: PLR0913 -- one parameter an option
 
     check_session(session)
     cache = cache or Path(f"{session}.verdicts.jsonl")
-    prices = (price_in, price_out, max_cost)
-    options = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache)
-    with _finished(), _working(options) as working, Client(url, read_key(api_key_file)) as client:
+    prices = (*_price(price), max_cost)
+    options = JudgeOptions(rubric, model, program, base_url, prices, cache)
+    with _finished(), _working(options) as working, Client(url, read_key()) as client:
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
         readability = Readability(show)
-        parts = (readability, concurrency, worker, working.end)
+        parts = (readability, concurrency, os.environ.get(WORKER), working.end)
         done = judge_session(judged, working.judge, *parts)
         counts = f"{done.labels} labels now, {done.unjudgeable} of them unjudgeable"
-        typer.echo(
+        line = (
             f"{session}: {options.name} is the truth here; {counts}; {where(judged)}"
             f"({done.state}){working.bill()}"
         )
+        typer.echo(json.dumps(asdict(done) | working.spent()) if as_json else line)
 
 
 def guess(  # noqa: PLR0913 -- one parameter an option
-    pool: Annotated[Path, typer.Argument(help="Pool as JSON Lines.")],
+    pool: Annotated[Path, typer.Argument(callback=from_input, help="Pool as JSON Lines.")],
     *,
     out: Annotated[Path, typer.Option(help="File to write the pool with its guesses to.")],
     rubric: RubricFile = None,
     model: ModelName = None,
     program: Executable = None,
     base_url: BaseUrl = OPENAI,
-    key_env: KeyEnv = "OPENAI_API_KEY",
     concurrency: Concurrency = CONCURRENCY,
-    price_in: PriceIn = 0.0,
-    price_out: PriceOut = 0.0,
+    price: Price = None,
     max_cost: MaxCost = None,
     cache: CacheFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Guess the loss of every item of a pool by a model or a program; people are the truth.
 
@@ -178,8 +197,8 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         why = "it is a folder" if out.is_dir() else "its folder is not there"
         raise InvalidValue(f"{out} cannot be written: {why}", field="out")
     cache = cache or out.with_name(f"{out.name}.verdicts.jsonl")
-    prices = (price_in, price_out, max_cost)
-    options = JudgeOptions(rubric, model, program, base_url, key_env, prices, cache, soft=True)
+    prices = (*_price(price), max_cost)
+    options = JudgeOptions(rubric, model, program, base_url, prices, cache, soft=True)
     rows = read_pool(pool)
     with _finished(), _working(options) as working:
         for row in rows:
@@ -193,10 +212,13 @@ def guess(  # noqa: PLR0913 -- one parameter an option
 
         done = guessed(rows, opinions(rows, opinion_of, concurrency, working.end))
         write_pool(out, done.lines)
-        typer.echo(
+        line = (
             f"{out}: guesses of {options.name} on {len(rows)} items, {done.soft} soft, {done.hard}"
             f" hard, {done.untold} without a verdict; mean guess {done.mean:.3f}{working.bill()}"
         )
+        counts = {"soft": done.soft, "hard": done.hard, "untold": done.untold, "mean": done.mean}
+        found = {"items": len(rows), **counts} | working.spent()
+        typer.echo(json.dumps(found) if as_json else line)
 
 
 def show(line: str) -> None:
@@ -254,6 +276,18 @@ def _is_endless(status: "Status") -> bool:
     return all(target is None for target in asked) and not wanted and status.budget >= most
 
 
+def _price(written: str | None) -> tuple[float, float]:
+    """Return the prices of a million tokens in and out that are written as IN,OUT."""
+    try:
+        tokens_in, tokens_out = map(float, (written or "0,0").split(","))
+    except ValueError:
+        tokens_in = tokens_out = -1.0
+    if min(tokens_in, tokens_out) < 0.0:
+        rule = "the dollars for a million tokens in and out, as 0.4,1.6"
+        raise InvalidValue(f"price must be {rule}", field="price", rule=rule, value=written)
+    return tokens_in, tokens_out
+
+
 @contextmanager
 def _finished() -> Iterator[None]:
     """Exit with the status of a run that goes on where that is so."""
@@ -288,7 +322,7 @@ def _working(options: JudgeOptions) -> Iterator[Worker]:
             return
         if options.rubric is None or options.model is None:
             raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
-        rubric, key = read_rubric(options.rubric), key_of(options.key_env)
+        rubric, key = read_rubric(options.rubric), key_of(KEY)
         if options.soft and rubric.alike is not None:
             first, other = rubric.alike
             raise InvalidValue(
@@ -299,8 +333,8 @@ def _working(options: JudgeOptions) -> Iterator[Worker]:
                 field="rubric",
             )
         if key is None and options.base_url == OPENAI:
-            raise InvalidValue(f"there is no key in {options.key_env}: set it", field="key_env")
-        endpoint = Endpoint(options.base_url, key, options.model, prices, key_env=options.key_env)
+            raise InvalidValue(f"there is no key in {KEY}: set it", field=KEY)
+        endpoint = Endpoint(options.base_url, key, options.model, prices, key_env=KEY)
         stack.enter_context(endpoint)
         verdicts = stack.enter_context(Verdicts(options.cache))
         model = Model(endpoint, rubric, verdicts)

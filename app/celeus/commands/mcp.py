@@ -38,13 +38,6 @@ Incumbent = Annotated[
 def mcp(  # noqa: PLR0913 -- one parameter an option
     *,
     url: Url = HERE,
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File with a key, whose scopes say what an agent may do: `label` judges, `read`"
-            " looks, `manage` opens; default: the key in CELEUS_KEY."
-        ),
-    ] = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve streamable HTTP at /mcp, not standard input.")
     ] = False,
@@ -85,7 +78,7 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Serve Celeus to agents: tools to open, judge, look, compare and gate, as the key allows.
+    """Serve Celeus to agents: tools to open, judge, look, compare and gate.
 
     With --items, --program, --incumbent and --margin also a gate for hill climbing: `propose` and
     `budget`. Without a key there is that gate alone.
@@ -94,9 +87,9 @@ def mcp(  # noqa: PLR0913 -- one parameter an option
 
     required = {"items": items, "program": program, "incumbent": incumbent, "margin": margin}
     settings = _settings(required, {"alpha": alpha, "budget": budget, "file": file})
-    key, local = read_key(api_key_file), host in LOCAL
+    key, local = read_key(), host in LOCAL
     if key is None and settings is None and not http:
-        message = "there is no key: give --api-key-file, or CELEUS_KEY"
+        message = "there is no key: set CELEUS_KEY, or CELEUS_KEY_FILE"
         raise InvalidValue(message, field="CELEUS_KEY")
     if settings is not None and http and not local:
         # Whoever may propose spends alpha, and no key says who that is

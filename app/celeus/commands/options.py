@@ -1,14 +1,16 @@
 """The options that commands share: session, address and key, and whether all is to be judged."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 
 from celeus.errors import InvalidValue
 from celeus.files import open_file
+from celeus.temp_dirs import scratch_folder
 
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
@@ -19,19 +21,25 @@ LONGEST_KEY_FILE = 4096
 NUMBER = "NUMBER"
 """Name in the help of a number that may be in percent or points, as `celeus.units` reads it."""
 
-SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Id of the session, `ses_…`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
-ReadKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
+Form = Literal["lm-eval", "inspect", "promptfoo", "deepeval", "helm", "swebench", "table"]
+"""What a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
+Format = Annotated[
+    Form | None,
+    typer.Option("--format", help="What to read the files as; default: what they look like."),
 ]
-LabelKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
+Mapping = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=ROLE", help="Role of a column of the file; repeat it."),
 ]
-ManageKeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="An answer to what the file leaves open, such as better=higher; repeat it.",
+    ),
 ]
 SubjectOption = Annotated[
     list[str] | None,
@@ -44,6 +52,33 @@ SubjectOption = Annotated[
 All = Annotated[
     bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
 ]
+
+
+STANDARD_INPUT = "-"
+T = TypeVar("T")
+
+
+def from_input(context: typer.Context, value: T) -> T:
+    """Return the paths given; for `-` that of a temporary file of what standard input holds.
+
+    Readers look at a file several times, and a pipe is read once. Refuses `-` twice.
+    """
+    paths = value if isinstance(value, list) else [value]
+    found = [str(path) == STANDARD_INPUT for path in paths]
+    if context.resilient_parsing or not any(found):
+        return value
+    if sum(found) > 1 or STANDARD_INPUT in context.meta:
+        rule = "given once"
+        raise InvalidValue(f"- must be {rule}, as standard input is read", field="file", rule=rule)
+    context.meta[STANDARD_INPUT] = True
+    folder = context.with_resource(scratch_folder())
+    copy = folder / "standard-input"
+    with copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    kind: Any = type(paths[found.index(True)])
+    read: Any = [kind(copy) if read else path for path, read in zip(paths, found, strict=True)]
+    chosen: T = read if isinstance(value, list) else read[0]
+    return chosen
 
 
 def confirm_all(what: str, ways: str, *, all_: bool) -> None:
@@ -67,18 +102,23 @@ def check_file(path: Path | None) -> None:
         raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
 
 
-def read_key(file: Path | None) -> str | None:
-    """The key of the file or the environment; an argument would show it to every user here."""
-    if file is None:
+def read_key() -> str | None:
+    """The key in the file that CELEUS_KEY_FILE names, else that in CELEUS_KEY.
+
+    An argument would show it to every user of this machine.
+    """
+    name = os.environ.get("CELEUS_KEY_FILE")
+    if not name:
         return os.environ.get("CELEUS_KEY") or None
-    with open_file(file, "api_key_file") as source:
+    field = "CELEUS_KEY_FILE"
+    with open_file(Path(name), field) as source:
         try:
             content = source.read(LONGEST_KEY_FILE + 1)
             text = content.decode()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
+            raise InvalidValue(f"{name} cannot be read: {why}", field=field) from error
     if len(content) > LONGEST_KEY_FILE:
         rule = f"a file of at most {LONGEST_KEY_FILE} bytes, with a key"
-        raise InvalidValue(f"{file} must be {rule}", field="api_key_file", rule=rule)
+        raise InvalidValue(f"{name} must be {rule}", field=field, rule=rule)
     return text.strip()

@@ -2,23 +2,22 @@
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
+from celeus.commands.options import HERE, NUMBER, Given, Mapping, Url, read_key
 from celeus.commands.pools import (
     Alpha,
     AtLeast,
     AtMost,
-    Given,
-    Mapping,
     PoolOrFile,
     Precision,
     check_amounts,
     pool_of,
     questions_of,
 )
+from celeus.commands.settings_file import Settings, settings_of
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -27,6 +26,10 @@ if TYPE_CHECKING:
 
 POLICIES = ["sharp", "uniform"]
 RUNS = 20
+OF_SESSIONS = frozenset(
+    {"name", "tags", "planned_labels", "policy", "instructions", "lease_seconds", "parameters"}
+)
+"""Settings of a session on which no plan depends."""
 ASSUMED_PACE = 30.0
 MINUTE, HOUR = 60.0, 3600.0
 MOST_DECIMAL = 9.95
@@ -46,15 +49,10 @@ def plan(  # noqa: PLR0913 -- one parameter an option
             " within this; 0: no equivalence.",
         ),
     ] = None,
-    target: Annotated[str, typer.Option(help="pool or population")] = "pool",
-    alpha: Alpha = "0.05",
+    alpha: Alpha = None,
     risk: Annotated[
         str | None,
         typer.Option(metavar=NUMBER, help="Mean loss you expect; default: what surrogates say."),
-    ] = None,
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(help="A policy to plan; repeat it. Default: sharp and uniform."),
     ] = None,
     pace: Annotated[
         float | None,
@@ -63,10 +61,10 @@ def plan(  # noqa: PLR0913 -- one parameter an option
             help="Seconds a label takes; default: the project's recent pace, else 30.",
         ),
     ] = None,
+    settings: Settings = None,
     mapping: Mapping = None,
     given: Given = None,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Say how many labels and hours a session would take, by precision: a forecast, simulated.
@@ -77,19 +75,21 @@ def plan(  # noqa: PLR0913 -- one parameter an option
 
     amounts = {"precision": precision, "at_most": at_most, "at_least": at_least, "margin": margin}
     check_amounts(**amounts, alpha=alpha, risk=risk)
-    asked: dict[str, Any] = {
-        "target": target,
-        "alpha": alpha,
-        "precision": precision,
-        "risk": risk,
-        "policies": policy or POLICIES,
-        "runs": RUNS,
-        "questions": questions_of(at_most, at_least),
-    }
-    if margin is not None:
-        asked["decide"] = {"margin": margin}
+    asked = settings_of(
+        settings,
+        {
+            "alpha": alpha,
+            "precision": precision,
+            "risk": risk,
+            "questions": questions_of(at_most, at_least) or None,
+            "decide": None if margin is None else {"margin": margin},
+        },
+    )
+    # A file of settings may be that of the session to be opened
+    asked = {name: value for name, value in asked.items() if name not in OF_SESSIONS}
+    asked = {"policies": POLICIES, "runs": RUNS} | asked
     with (
-        blocking.Client(url, read_key(api_key_file)) as client,
+        blocking.Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,
     ):
         if made.metrics:
@@ -99,7 +99,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     typer.echo(
         json.dumps(found.raw)
         if as_json
-        else "\n".join(_lines(found, pace, chosen=precision is not None))
+        else "\n".join(_lines(found, pace, chosen="precision" in asked))
     )
 
 

@@ -1,8 +1,6 @@
 """A pool by its id, or made of a file, and what is asked of a session on it: shared options."""
 
 import re
-import shlex
-from collections import abc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import NUMBER
+from celeus.commands.file_answers import SEVERAL, answers_of, roles_of
+from celeus.commands.options import NUMBER, from_input
 from celeus.errors import InvalidValue, NeedsAnswer, Refusal, Unavailable
 from celeus.shorten import one_line
 from celeus.units import Amount
@@ -23,20 +22,10 @@ if TYPE_CHECKING:
 PoolOrFile = Annotated[
     str,
     typer.Argument(
+        callback=from_input,
         metavar="POOL|FILE",
         help="Id of a sealed pool, `pool_…`, or a table or log: the service makes a pool of it"
         " first, which stays there for the session.",
-    ),
-]
-Mapping = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=ROLE", help="Role of a column of the file; repeat it."),
-]
-Given = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=VALUE",
-        help="An answer to what the file leaves open, such as better=higher; repeat it.",
     ),
 ]
 Precision = Annotated[
@@ -49,7 +38,10 @@ AtMost = Annotated[
 AtLeast = Annotated[
     str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
 ]
-Alpha = Annotated[str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")]
+Alpha = Annotated[
+    str | None,
+    typer.Option(metavar=NUMBER, help="Probability of ever being wrong; default: 0.05."),
+]
 _POOL = re.compile(r"pool_[0-9a-f]{32}")
 
 
@@ -102,11 +94,15 @@ def _members(mapping: list[str] | None, given: list[str] | None) -> dict[str, An
     """Return roles of columns and answers about a file as members of a new pool."""
     from celeus.client.calls import ANSWERS
 
-    members: dict[str, Any] = _pairs(given, "given", "NAME=VALUE")
-    for name in members.keys() - {*ANSWERS}:
-        rule = f"one of {', '.join(ANSWERS)}, each as NAME=VALUE"
-        raise InvalidValue(f"given must be {rule}", field="given", rule=rule, value=name)
-    if roles := _pairs(mapping, "mapping", "COLUMN=ROLE"):
+    members = answers_of(given, ANSWERS)
+    for name in SEVERAL & members.keys():
+        # Those of columns, as COLUMN=VALUE
+        pairs = [text.rpartition("=") for text in members[name]]
+        if all(sign for _, sign, _ in pairs):
+            members[name] = {column: value for column, _, value in pairs}
+        elif name == "scale":
+            members[name] = members[name][0]
+    if roles := roles_of(mapping):
         members["mapping"] = roles
     return members
 
@@ -122,7 +118,7 @@ def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
     try:
         made = client.create_pool(file.stem, file, **members)
     except NeedsAnswer as refusal:
-        for line in question_lines(refusal.questions, _typed):
+        for line in question_lines(refusal.questions):
             typer.echo(one_line(line), err=True)
         message = f"{file} leaves questions open: answer each by one of its options"
         raise NeedsAnswer(message, field=refusal.field) from None
@@ -147,23 +143,3 @@ def _delete(client: "Client", pool: "Pool") -> None:
         typer.echo(one_line(f"celeus: {pool.id} stays: {refusal}"), err=True)
     else:
         typer.echo(f"celeus: {pool.id} is deleted again", err=True)
-
-
-def _typed(question: abc.Mapping[str, Any], value: str) -> str:
-    """An answer as an option."""
-    option, name = "given", question["name"]
-    if name == "mapping":
-        option, name = name, question["column"]
-    return f"--{option} {shlex.quote(f'{name}={value}')}"
-
-
-def _pairs(written: list[str] | None, field: str, form: str) -> dict[str, str]:
-    """Return what is written as NAME=VALUE, by name; refuses other texts, and a name twice."""
-    pairs: dict[str, str] = {}
-    for text in written or ():
-        name, sign, value = text.rpartition("=") if field == "mapping" else text.partition("=")
-        if not (name and sign and value) or name in pairs:
-            rule = f"{form}, each name once"
-            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=text)
-        pairs[name] = value
-    return pairs

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, All, ManageKeyFile, Url, confirm_all, read_key
+from celeus.commands.file_answers import answers_of
+from celeus.commands.options import HERE, NUMBER, All, Given, Url, confirm_all, from_input, read_key
+from celeus.commands.settings_file import Settings, settings_of
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 from celeus.units import SHARES, number_on
@@ -30,6 +32,10 @@ OLDEST = (0, 4, 12)
 """The first lm-eval whose tasks are loaded as they are here."""
 
 ALPHA = 0.05
+STOPPING = ("precision", "margin", "budget")
+"""Settings with which a run stops before all documents are run."""
+OPENING = (*STOPPING, "alpha", "target", "repeats", "success")
+"""Settings of a run's session."""
 
 runs = typer.Typer(
     name="run",
@@ -55,46 +61,21 @@ class RunTarget:
     hold: int
 
 
-@runs.command("lm-eval")
+@runs.command(
+    "lm-eval", context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+)
 def lm_eval(  # noqa: PLR0913 -- one parameter an option
+    context: typer.Context,
     *,
-    tasks: Annotated[str, typer.Option("--tasks", help="Tasks or groups, with commas between.")],
-    model: Annotated[str, typer.Option("--model", help="Kind of model, as hf or vllm.")],
-    model_args: Annotated[
-        str, typer.Option("--model_args", help="Arguments of the model, as pretrained=org/name.")
-    ] = "",
     metric: Annotated[
         str | None, typer.Option(help="The score to certify, where a task has several.")
-    ] = None,
-    filter_: Annotated[
-        str | None, typer.Option("--filter", help="Filter, where a task has several.")
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(metavar=NUMBER, help="Width of the interval to stop at, such as 0.1 or 10%."),
     ] = None,
-    alpha: Annotated[
-        str | None,
-        typer.Option(metavar=NUMBER, help="Chance that the interval is wrong; default: 0.05."),
-    ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
     all_: All = False,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="runs: the mean over all runs of a model that answers by chance; default: pool."
-        ),
-    ] = None,
-    repeats: Annotated[
-        bool, typer.Option("--repeats", help="With --target runs: run documents again.")
-    ] = False,
-    success: Annotated[
-        str | None,
-        typer.Option(help="With --target runs: which runs of a draw succeed, as 'all of 4'."),
-    ] = None,
-    output_path: Annotated[
-        Path, typer.Option("--output_path", help="Folder of samples, results and the session.")
-    ] = Path("results"),
     surrogate: Annotated[
         list[Path] | None,
         typer.Option(help="Log of other models, or a folder of them: it guesses the losses."),
@@ -125,97 +106,62 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     hold: Annotated[
         int, typer.Option(help="How many documents to run at once.", min=1, max=256)
     ] = 32,
-    higher: Annotated[
-        bool | None,
-        typer.Option(
-            "--higher-is-better/--lower-is-better",
-            help="Which way the score is better, where the task does not say.",
-        ),
-    ] = None,
-    scale: Annotated[
-        tuple[float, float],
-        typer.Option(help="Least and greatest score, where they are not 0 and 1."),
-    ] = (0.0, 1.0),
-    num_fewshot: Annotated[
-        int | None, typer.Option("--num_fewshot", help="Examples in a prompt.", min=0)
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(help="Take the first documents of each task: the score is theirs.", min=1),
-    ] = None,
-    apply_chat_template: Annotated[
-        bool, typer.Option("--apply_chat_template", help="Put prompts into the chat template.")
-    ] = False,
-    fewshot_as_multiturn: Annotated[
-        bool | None,
-        typer.Option(
-            "--fewshot_as_multiturn/--no_fewshot_as_multiturn",
-            help="Show examples as turns of a chat; default: where there is a chat template.",
-        ),
-    ] = None,
-    system_instruction: Annotated[
-        str | None, typer.Option("--system_instruction", help="What prompts begin with.")
-    ] = None,
-    gen_kwargs: Annotated[
-        str | None, typer.Option("--gen_kwargs", help="Arguments of generation.")
-    ] = None,
-    include_path: Annotated[
-        str | None, typer.Option("--include_path", help="Folder with tasks of one's own.")
-    ] = None,
-    confirm_run_unsafe_code: Annotated[
-        bool,
-        typer.Option("--confirm_run_unsafe_code", help="Allow tasks that run what a model wrote."),
-    ] = False,
-    batch_size: Annotated[
-        str | None, typer.Option("--batch_size", help="Requests in a batch of the model.")
-    ] = None,
-    max_batch_size: Annotated[
-        int | None, typer.Option("--max_batch_size", help="Most of them with a size of auto.")
-    ] = None,
-    device: Annotated[str | None, typer.Option(help="Where the model runs, as cuda:0.")] = None,
+    given: Given = None,
+    settings: Settings = None,
 ) -> None:
     """Certify a score of the lm-evaluation-harness by the documents that a session draws.
 
     All requests are built once, as a full run builds them, so that a document's loss is that of a
-    full run. Killed and started again it goes on. Options with an underscore are lm-eval's own.
-    Exit status 3 where another run goes on.
+    full run. Killed and started again it goes on. Exit status 3 where another run goes on.
+
+    Of `lm_eval run` it takes --tasks, --model, --model_args, --output_path (default: results),
+    --num_fewshot, --limit, --apply_chat_template, --fewshot_as_multiturn, --system_instruction,
+    --gen_kwargs, --include_path, --confirm_run_unsafe_code, --batch_size, --max_batch_size and
+    --device. With --settings target=runs the score is the mean over all runs of a model that
+    answers by chance, repeats=true runs documents again, and success='all of 4' says which runs
+    of a draw succeed; alpha is the chance that the interval is wrong.
     """
     _check_version()
-    from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
-    from celeus.harnesses.lm_eval_run import Goal
-    from celeus.intake.rows import Options
+    from celeus.harnesses.lm_eval_documents import Documents
+    from celeus.harnesses.lm_eval_options import read_options
+    from celeus.intake.table.answers import options_of
 
-    settings = Settings(
-        tuple(name.strip() for name in tasks.split(",") if name.strip()),
-        model,
-        model_args,
-        num_fewshot,
-        limit,
-        apply_chat_template,
-        fewshot_as_multiturn,
-        system_instruction,
-        gen_kwargs,
-        include_path,
-        confirm_run_unsafe_code,
+    harness = read_options(context.args)
+    answers = answers_of(given, ("metric", "filter", "better", "scale"))
+    options = options_of(answers | ({} if metric is None else {"metric": metric}))
+    two = compare is not None
+    opening = settings_of(
+        settings, {"precision": precision, "margin": margin, "budget": budget}, OPENING
     )
-    options = Options(metric, filter_, higher=higher, scale=scale)
-    models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
-    given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
-    over = {"target": target, "repeats": repeats or None, "success": success}
-    _check_goal({"surrogate": surrogate, **given, **over}, session, two=compare is not None)
-    if session is None and write_pool is None and precision is None and margin is None:
-        ways = "--precision, --margin or --budget" if compare else "--precision or --budget"
-        confirm_all(f"all documents of {tasks} would be run", ways, all_=all_ or budget is not None)
-    # Losses lie from 0 to 1, whatever the scale of the score is
+    _check_goal({"surrogate": surrogate, **opening}, session, two=two)
+    if session is None and write_pool is None and opening.keys().isdisjoint(STOPPING):
+        ways = "--precision, --margin or --budget" if two else "--precision or --budget"
+        confirm_all(f"all documents of {harness.task_names} would be run", ways, all_=all_)
+    folder = harness.output_path
+    wanted = RunTarget(_goal_of(opening), folder, surrogate or [], session, write_pool, hold)
+    models = [harness.settings]
+    if compare is not None:
+        models.append(replace(harness.settings, model_args=compare))
+    _run([Documents(of_model, options) for of_model in models], harness.machine, wanted)
+
+
+def _goal_of(opening: Mapping[str, Any]) -> "Goal":
+    """Return the goal of a session that is opened so; its losses lie from 0 to 1."""
+    from celeus.harnesses.lm_eval_run import Goal
+
     width, within, level = (
-        None if written is None else number_on(SHARES[0], written, name)
-        for name, written in (("precision", precision), ("margin", margin), ("alpha", alpha))
+        None if opening.get(name) is None else number_on(SHARES[0], str(opening[name]), name)
+        for name in ("precision", "margin", "alpha")
     )
-    level = ALPHA if level is None else level
-    goal = Goal(width, within, level, budget, target or "pool", repeats, success)
-    wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
-    machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(settings, options) for settings in models], machine, wanted)
+    return Goal(
+        width,
+        within,
+        ALPHA if level is None else level,
+        opening.get("budget"),
+        opening.get("target", "pool"),
+        opening.get("repeats", False),
+        opening.get("success"),
+    )
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
@@ -388,23 +334,25 @@ def _check_goal(given: Mapping[str, object], session: str | None, *, two: bool) 
     if session is not None and named:
         detail = f"{named[0]} must be left out beside session, which has its own"
         raise InvalidValue(detail, field=named[0], rule="left out beside session")
-    over = next((name for name in ("target", "repeats", "success") if given[name]), None)
+    over = next((name for name in ("target", "repeats", "success") if given.get(name)), None)
     if over is not None and two:
         rule = "left out beside --compare, whose answers are one of each document"
         raise InvalidValue(f"{over} must be {rule}", field=over, rule=rule)
-    if given["margin"] is not None and not two:
+    if given.get("margin") is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)
 
 
 def push(
-    file: Annotated[Path, typer.Argument(help="The file of the run; by default in `.celeus`.")],
+    file: Annotated[
+        Path,
+        typer.Argument(callback=from_input, help="The file of the run; by default in `.celeus`."),
+    ],
     *,
     close: Annotated[
         bool, typer.Option("--close", help="Close the run for good before: else it has to be.")
     ] = False,
     url: Url = HERE,
-    api_key_file: ManageKeyFile = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the session's status as JSON.")
     ] = False,
@@ -421,7 +369,7 @@ def push(
 
         with Run.resume(file) as run:
             run.close()
-    with Client(url, read_key(api_key_file)) as client:
+    with Client(url, read_key()) as client:
         status = client.push(file).status()
     if as_json:
         typer.echo(json.dumps(status.raw))

@@ -2,42 +2,56 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from celeus.commands.options import NUMBER
+from celeus.commands.options import NUMBER, from_input
+from celeus.commands.settings_file import Settings, settings_of
 from celeus.errors import InvalidValue
-from celeus.units import SHARES, Ends, check_asked_alpha, number_on
+from celeus.units import SHARES, check_asked_alpha, number_on
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from celeus.core.plans.plan import Claim
     from celeus.core.plans.policies import Policy
     from celeus.core.plans.stopping import Question
     from celeus.simulation.best import BestReport
     from celeus.simulation.report import Report
     from celeus.simulation.tables import TableReport
 
-PRECISION = 0.05
+PRECISION, ALPHA, POLICY = 0.05, 0.05, "sharp"
+SETTINGS = (
+    "policy",
+    "parameters",
+    "target",
+    "alpha",
+    "account",
+    "small_groups",
+    "loss",
+    "ahead",
+    "population_bound",
+)
+OF_MEAN = ("policy", "target", "at_most", "at_least", "margin", "population_bound")
+"""What is asked of a mean alone."""
+OF_TABLE = ("groups", "group_precision", "account", "small_groups")
+"""What is asked of several metrics or groups alone."""
 
 
 def simulate(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path,
         typer.Argument(
+            callback=from_input,
             help="An .npz with arrays loss and surrogate, optionally proxy, group, known and"
             " weight; or, of two systems, loss_a and loss_b, optionally answer_a, answer_b,"
             " surrogate_a, surrogate_b and weight; or, with --best, loss and optionally answer and"
             " surrogate, [N, k] each; or, of several metrics and groups, loss_NAME, surrogate_NAME"
-            " and group_NAME."
+            " and group_NAME.",
         ),
     ],
     *,
-    policy: Annotated[str, typer.Option(help="Policy that chooses items and bets.")] = ("sharp"),
-    target: Annotated[str, typer.Option(help="pool or population")] = "pool",
     precision: Annotated[
         str | None,
         typer.Option(
@@ -77,92 +91,58 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
             metavar=NUMBER, help="Interval width that every group is to have; default: as it comes."
         ),
     ] = None,
-    together: Annotated[
-        bool, typer.Option("--together", help="All intervals hold at once with 1 - alpha.")
-    ] = False,
-    small_groups: Annotated[
-        str, typer.Option(help="Groups under 30 items: merge, or whole, to be judged whole.")
-    ] = "merge",
     budget: Annotated[
         int | None, typer.Option(help="Labels at most; default: all items that can be drawn.")
     ] = None,
-    alpha: Annotated[
-        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
-    ] = "0.05",
     runs: Annotated[
         int, typer.Option(help="How many sessions to simulate, each with its own seed.")
     ] = 20,
-    ahead: Annotated[
-        int, typer.Option(help="Draws out at once: how many judges work at a time.")
-    ] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    lower: Annotated[float, typer.Option(help="Smallest possible loss.")] = 0.0,
-    upper: Annotated[float, typer.Option(help="Largest possible loss.")] = 1.0,
-    population_bound: Annotated[
-        str | None, typer.Option(help="pairs, exact_pairs, hoeffding, kl or clopper_pearson")
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("--parameter", "-p", help="A parameter of the policy, such as beta=0.2."),
-    ] = None,
+    settings: Settings = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Simulate sessions on a pool whose losses are known, without a server; count labels."""
-    from celeus.core.plans.plan import Claim
+    """Simulate sessions on a pool whose losses are known, without a server; count labels.
+
+    Settings are policy, parameters, target, alpha, account, small_groups and population_bound, as
+    in the API; loss.lower and loss.upper, the ends of the loss; and ahead, how many judges work at
+    a time.
+    """
+    given = {
+        "precision": precision,
+        "at_most": at_most,
+        "at_least": at_least,
+        "margin": margin,
+        "groups": groups or None,
+        "group_precision": group_precision,
+        "budget": budget,
+    }
+    asked = settings_of(settings, given, (*given, *SETTINGS))
+    loss = {"lower": 0.0, "upper": 1.0} | _table(asked, "loss")
+    ends = _number(loss, "lower"), _number(loss, "upper")
+    ahead = asked.get("ahead", 1)
+    _check_positive(runs=runs, ahead=ahead)
+    policy = _policy(asked.get("policy", POLICY), _table(asked, "parameters"))
+    alpha = number_on(SHARES[0], str(asked.get("alpha", ALPHA)), "alpha")
+    check_asked_alpha(alpha)
+    shared = SimulationOptions(file, *ends, alpha, asked.get("budget"), runs, ahead, seed)
+    _print(_simulated(shared, policy, asked, best=best), as_json=as_json)
+
+
+def _simulated(
+    shared: "SimulationOptions", policy: "Policy", asked: Mapping[str, Any], *, best: bool
+) -> "Report | BestReport | TableReport":
+    """Return the report of sessions that ask for the best, for a table of claims or for a mean."""
     from celeus.simulation.files import is_table
 
-    _check_positive(runs=runs, ahead=ahead)
-    plan_policy = _policy(policy, parameter or [])
-    of_mean = {
-        "policy": policy != "sharp",
-        "target": target != "pool",
-        "at_most": at_most is not None,
-        "at_least": at_least is not None,
-        "margin": margin is not None,
-        "population_bound": population_bound is not None,
-    }
-    of_table = {
-        "groups": groups,
-        "group_precision": group_precision is not None,
-        "together": together,
-        "small_groups": small_groups != "merge",
-    }
-    scale, level = (lower, upper), number_on(SHARES[0], alpha, "alpha")
-    check_asked_alpha(level)
-    width = _on(scale, precision, "precision")
-    shared = SimulationOptions(file, lower, upper, level, budget, runs, ahead, seed)
-    report: BestReport | TableReport | Report
+    of_table = asked.keys() & OF_TABLE
     if best:
         rule = "left out with --best, which asks which system has the least mean loss of the pool"
-        _refuse(of_mean | {"precision": precision is not None} | of_table, rule)
-        report = _simulate_best(shared, plan_policy.beta)
-    elif is_table(file) or any(of_table.values()):
-        _refuse(of_mean, "left out where there are several metrics or groups")
-        account = "together" if together else "each"
-        report = _simulate_table(
-            shared,
-            plan_policy.beta,
-            account=account,
-            precision=width,
-            group_precision=_on(scale, group_precision, "group_precision"),
-            small_groups=small_groups,
-        )
-    else:
-        thresholds = (_on(scale, at_most, "at_most"), _on(scale, at_least, "at_least"))
-        questions = _questions(*thresholds)
-        if width is None and not questions and margin is None:
-            width = PRECISION
-        claim = Claim(
-            target,  # type: ignore[arg-type]
-            level,
-            width,
-            population_bound=population_bound,
-            questions=questions,
-            decide=_on(scale, margin, "margin"),
-            budget=budget,
-        )
-        report = _simulate_mean(shared, plan_policy, claim)
-    _print(report, as_json=as_json)
+        _refuse(asked, ("precision", *OF_MEAN, *OF_TABLE), rule)
+        return _simulate_best(shared, policy.beta)
+    if is_table(shared.file) or of_table:
+        _refuse(asked, OF_MEAN, "left out where there are several metrics or groups")
+        return _simulate_table(shared, policy.beta, asked)
+    return _simulate_mean(shared, policy, asked)
 
 
 class SimulationOptions(NamedTuple):
@@ -176,6 +156,11 @@ class SimulationOptions(NamedTuple):
     runs: int
     ahead: int
     seed: int
+
+    def on_scale(self, asked: Mapping[str, Any], name: str) -> float | None:
+        """Return an amount that is asked, on the scale of the loss."""
+        written = asked.get(name)
+        return None if written is None else number_on((self.lower, self.upper), str(written), name)
 
     def seeds(self) -> Iterator[Any]:
         """Yield the seed of every run, and show how many are done."""
@@ -199,14 +184,8 @@ def _simulate_best(shared: SimulationOptions, beta: float) -> "BestReport":
     )
 
 
-def _simulate_table(  # noqa: PLR0913 -- one parameter an option
-    shared: SimulationOptions,
-    beta: float,
-    *,
-    account: str,
-    precision: float | None,
-    group_precision: float | None,
-    small_groups: str,
+def _simulate_table(
+    shared: SimulationOptions, beta: float, asked: Mapping[str, Any]
 ) -> "TableReport":
     from celeus.core.plans.table_plan import TableSettings
     from celeus.simulation.files import read_table
@@ -214,12 +193,13 @@ def _simulate_table(  # noqa: PLR0913 -- one parameter an option
 
     table, losses = read_table(shared.file, shared.lower, shared.upper)
     names = [metric.name for metric in table.metrics]
+    precision = shared.on_scale(asked, "precision")
     settings = TableSettings(
         alpha=shared.alpha,
-        account=account,  # type: ignore[arg-type]  # the plan checks both
+        account=asked.get("account", "each"),
         precision=dict.fromkeys(names, PRECISION if precision is None else precision),
-        group_precision=dict.fromkeys(names, group_precision),
-        small_groups=small_groups,  # type: ignore[arg-type]
+        group_precision=dict.fromkeys(names, shared.on_scale(asked, "group_precision")),
+        small_groups=asked.get("small_groups", "merge"),
         budget=shared.budget,
         beta=beta,
     )
@@ -228,11 +208,29 @@ def _simulate_table(  # noqa: PLR0913 -- one parameter an option
     return TableReport(str(shared.file), table, losses, settings, shared.seed, claims, ahead)
 
 
-def _simulate_mean(shared: SimulationOptions, policy: "Policy", claim: "Claim") -> "Report":
+def _simulate_mean(
+    shared: SimulationOptions, policy: "Policy", asked: Mapping[str, Any]
+) -> "Report":
+    from celeus.core.plans.plan import Claim
     from celeus.simulation.files import read_truth
     from celeus.simulation.report import Report
     from celeus.simulation.sessions import simulate as run_session
 
+    width, at_most, at_least, margin = (
+        shared.on_scale(asked, name) for name in ("precision", "at_most", "at_least", "margin")
+    )
+    questions = _questions(at_most, at_least)
+    if width is None and not questions and margin is None:
+        width = PRECISION
+    claim = Claim(
+        asked.get("target", "pool"),
+        shared.alpha,
+        width,
+        population_bound=asked.get("population_bound"),
+        questions=questions,
+        decide=margin,
+        budget=shared.budget,
+    )
     truth = read_truth(shared.file, shared.lower, shared.upper)
     ahead = shared.ahead
     certificates = [
@@ -241,13 +239,26 @@ def _simulate_mean(shared: SimulationOptions, policy: "Policy", claim: "Claim") 
     return Report(str(shared.file), truth, policy, claim, shared.seed, certificates, ahead)
 
 
-def _on(scale: Ends, written: str | None, name: str) -> float | None:
-    return None if written is None else number_on(scale, written, name)
+def _number(members: Mapping[str, Any], name: str) -> float:
+    value = members[name]
+    if type(value) not in {int, float}:
+        rule = "a number"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
+    return float(value)
 
 
-def _check_positive(**options: int) -> None:
+def _table(asked: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the members of a setting that has some."""
+    members = asked.get(name, {})
+    if not isinstance(members, dict):
+        rule = f"a table of its members, or {name}.NAME=VALUE"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=members)
+    return members
+
+
+def _check_positive(**options: object) -> None:
     for name, value in options.items():
-        if value < 1:
+        if type(value) is not int or value < 1:
             rule = "at least 1"
             raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
 
@@ -261,10 +272,10 @@ def _print(report: "Report | BestReport | TableReport", *, as_json: bool) -> Non
         Console().print(report.to_table())
 
 
-def _refuse(given: dict[str, bool], rule: str) -> None:
-    """Refuse options that mean nothing for this kind of question."""
-    for name, is_given in given.items():
-        if is_given:
+def _refuse(asked: Mapping[str, Any], names: Iterable[str], rule: str) -> None:
+    """Refuse settings that mean nothing for this kind of question."""
+    for name in names:
+        if name in asked:
             raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
 
 
@@ -279,23 +290,17 @@ def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question
     return tuple(questions)
 
 
-def _policy(name: str, pairs: list[str]) -> Any:  # noqa: ANN401 -- celeus.core is imported late
+def _policy(name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- celeus.core is imported late
     from celeus.core.plans.policies import POLICIES, policy_named
 
     parameters: dict[str, Any] = {}
-    for pair in pairs:
-        field, _, text = pair.partition("=")
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = text
+    for field, value in given.items():
         default = getattr(POLICIES.get(name), field, None)
-        if isinstance(default, float) and type(value) is int:
-            value = float(value)
-        if default is not None and type(value) is not type(default):
+        number = float(value) if isinstance(default, float) and type(value) is int else value
+        if default is not None and type(number) is not type(default):
             rule = f"a {type(default).__name__}"
-            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=text)
-        parameters[field] = value
+            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)
+        parameters[field] = number
     return policy_named(name, **parameters)
 
 

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
+from celeus.commands.options import from_input
 from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
 from celeus.shorten import one_line
@@ -40,16 +41,23 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path,
         typer.Argument(
-            help="The certificate, a JSON file; a bundle of it and its pool; or its attestation."
+            callback=from_input,
+            help="The certificate, a JSON file; a bundle of it and its pool; or its attestation.",
         ),
     ],
     *,
     pool: Annotated[
-        Path | None, typer.Option(help="Its pool, as GET /v1/pools/{id}/columns.npz answers.")
+        Path | None,
+        typer.Option(
+            callback=from_input, help="Its pool, as GET /v1/pools/{id}/columns.npz answers."
+        ),
     ] = None,
     items: Annotated[
         Path | None,
-        typer.Option(help="Its items as uploaded: lines of JSON with `id` and `payload`."),
+        typer.Option(
+            callback=from_input,
+            help="Its items as uploaded: lines of JSON with `id` and `payload`.",
+        ),
     ] = None,
     public_key: Annotated[
         str | None,

@@ -193,7 +193,7 @@ def _file(name: str) -> Path:
     path = os.environ.get(name)
     if not path:
         rule = "run in a step of GitHub Actions"
-        raise InvalidValue(f"--github is to be {rule}: there is no {name}", field="--github")
+        raise InvalidValue(f"--report github is to be {rule}: there is no {name}", field="--report")
     return Path(path)
 
 

@@ -23,9 +23,9 @@ Samples = Mapping[str, tuple[Sample, Row]]
 PAGE = 1000
 SHOWN = 3
 WORDS = {
-    "--metric": "score=",
-    "--higher-is-better or --lower-is-better": "higher=True or higher=False",
-    "--scale LOW HIGH": "scale=(LOW, HIGH)",
+    "--given metric=…": "score=",
+    "--given better=higher or better=lower": "higher=True or higher=False",
+    "--given 'scale=LOW to HIGH'": "scale=(LOW, HIGH)",
 }
 """Options of `celeus import`, and what they are called here."""
 

@@ -114,7 +114,7 @@ class Documents:
                 several(self.options),
             )
         if len({reading.score for reading in self._readings.values()}) > 1:
-            how = "say --higher-is-better or --lower-is-better"
+            how = "say --given better=higher or better=lower"
             raise refused(f"tasks differ in which {self.metric} is better: {how}", "metric")
 
     def start(self, machine: Machine, *, fresh: bool = False) -> None:

@@ -91,7 +91,7 @@ def _sheet_of_log(form: str, source: Source, options: Options) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
     logs = _read(form, source, replace(options, reducer=EACH))
     # Options of the command are members of the query here
-    notes = (line.replace("--", "") for log in logs for line in log.notes)
+    notes = (line.replace("--given ", "") for log in logs for line in log.notes)
     read_as = [f"a log of {form}", *notes]
     joined = each_output(rows_of(logs))
     rows = [
@@ -120,7 +120,7 @@ def _of_upload(refusal: InvalidValue) -> InvalidValue:
     """The refusal in the words of an upload: options of the command are members of the query."""
     field = refusal.field if refusal.field in {"metric", "filter"} else "body"
     rule = f"one of its own, as `{field}`" if field != "body" else "a whole log of a finished run"
-    return refused(refusal.detail.replace("--", ""), rule, None, field)
+    return refused(refusal.detail.replace("--given ", "").replace("--", ""), rule, None, field)
 
 
 @dataclass(frozen=True, slots=True)

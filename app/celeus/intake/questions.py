@@ -13,6 +13,18 @@ from typing import Any
 
 from celeus.errors import NeedsAnswer
 
+ROLES = frozenset({"id", "score"})
+"""Names of questions which column has that role."""
+
+
+def typed(name: str, value: str, column: str | None = None) -> str:
+    """An answer as it is typed in a command: of a column's role, or of anything else."""
+    if name == "mapping":
+        return f"--mapping {shlex.quote(f'{column}={value}')}"
+    if name in ROLES:
+        return f"--mapping {shlex.quote(f'{value}={name}')}"
+    return f"--given {shlex.quote(f'{name}={value}')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -41,20 +53,10 @@ class Question:
     def line(self) -> str:
         """The question with its choices, for a terminal."""
         listed = "; ".join(
-            f"{self._typed(choice.value)}: {choice.means}" for choice in self.choices
+            f"{typed(self.name, choice.value, self.column)}: {choice.means}"
+            for choice in self.choices
         )
-        return f"{self._asking} ({listed or self._typed('').strip()})"
-
-    def _typed(self, value: str) -> str:
-        """An answer as it is typed in a command."""
-        if self.name == "better" and value in {"higher", "lower"}:
-            return f"--{value}-is-better"
-        if self.name in {"better", "scale"} and "=" in value:
-            return f"--numbers {shlex.quote(value)}"
-        if self.name == "scale":
-            return f"--scale {value.replace(' to ', ' ')}"
-        value = f"{self.column}={value}" if self.name == "mapping" else value
-        return f"--{self.name.replace('_', '-')} {shlex.quote(value) if value else ''}"
+        return f"{self._asking} ({listed or typed(self.name, '…', self.column)})"
 
     @property
     def named(self) -> str:
@@ -79,15 +81,21 @@ def asked(place: str, questions: Sequence[Question], detail: str | None = None) 
     )
 
 
+def as_option(question: Mapping[str, Any], value: str) -> str:
+    """An answer as an option of a command."""
+    return typed(question["name"], value, question["column"])
+
+
 def question_lines(
-    questions: Sequence[Mapping[str, Any]], typed: Callable[[Mapping[str, Any], str], str]
+    questions: Sequence[Mapping[str, Any]],
+    written: Callable[[Mapping[str, Any], str], str] = as_option,
 ) -> Iterator[str]:
-    """The lines of these questions, each with its choices as they are ``typed`` in an answer."""
+    """The lines of these questions, each with its choices as they are ``written`` in an answer."""
     for question in questions:
         yield " ".join(question["text"].split())
         for choice in question["choices"] or [{"value": "…", "means": "any text"}]:
             means = " ".join(choice["means"].split())
-            yield f"    {typed(question, choice['value'])}: {means}"
+            yield f"    {written(question, choice['value'])}: {means}"
 
 
 def in_python(question: Mapping[str, Any], value: str) -> str:

@@ -37,7 +37,7 @@ def reducer_of(name: str) -> Callable[[Scores], float | None]:
         return _PLAIN[name]
     found = _COUNTED.fullmatch(name)
     if found is None:
-        raise refused(f"there is no reducer {name!r}, only {', '.join(NAMES)}", "reducer")
+        raise refused(f"there is no reducer {name!r}, only {', '.join(NAMES)}", "repeats")
     rule, least = found[1], int(found[2])
 
     def counted(scores: Scores) -> float | None:

@@ -154,7 +154,7 @@ class Options:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
         higher = self.higher if self.higher is not None else documented
         if higher is None:
-            way = "say so with --higher-is-better or --lower-is-better"
+            way = "say so with --given better=higher or better=lower"
             ways = Choice("higher", "a higher one"), Choice("lower", "a lower one")
             question = Question("better", f"Which {metric} is better?", ways, metric)
             detail = f"{place} does not say which {metric} is better: {way}"
@@ -179,8 +179,9 @@ def chosen(names: list[str], wanted: str | None, place: str, option: str) -> str
         raise refused(f"{place} has no {option}: there are no scores in it", option)
     question = choice_of(names, wanted, option)
     if question is not None:
-        detail = f"{place} has no single {option} but several ({listed})"
-        raise asked(place, [question], " ".join(f"{detail}: choose one with --{option}".split()))
+        how = f"choose one with --given {option}=…"
+        detail = f"{place} has no single {option} but several ({listed}): {how}"
+        raise asked(place, [question], " ".join(detail.split()))
     return names[0] if wanted is None else wanted
 
 

@@ -63,7 +63,7 @@ class Prices:
             # Neither above nor below any limit, so that none would be kept
             raise InvalidValue("prices and --max-cost must be finite numbers", field="max_cost")
         if self.most is not None and not self.tokens_in and not self.tokens_out:
-            raise InvalidValue("--max-cost needs --price-in and --price-out", field="max_cost")
+            raise InvalidValue("--max-cost needs --price", field="max_cost")
 
 
 @dataclass(slots=True)

@@ -77,7 +77,7 @@ async def test_the_log_of_a_tool_is_a_file_and_no_items_of_a_pool(
     assert refused.status_code == 422
     told = refused.json()
     assert told["detail"] == f"The file is a log of {tool}, and its rows are no items."
-    assert told["rule"] == f"the pool that `celeus import {tool}` makes of it"
+    assert told["rule"] == "the pool that `celeus import` makes of it"
 
 
 @pytest.fixture

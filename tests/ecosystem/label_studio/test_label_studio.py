@@ -62,7 +62,7 @@ def started(
 ) -> subprocess.Popen[str]:
     """The bridge as a process of its own."""
     own = {"LABEL_STUDIO_URL": studio.url, "LABEL_STUDIO_API_KEY": token}
-    command = [str(PROGRAM), "bridge", "label-studio", "--session", session.id, *options]
+    command = [str(PROGRAM), "bridge", "label-studio", session.id, *options]
     return subprocess.Popen(
         command,
         env=os.environ | service.environment | own,

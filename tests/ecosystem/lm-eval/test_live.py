@@ -401,15 +401,15 @@ def test_its_log_guesses_beside_whole_ones_and_is_no_pool(
 BAD = [
     (["--tasks", "toy_nothing"], "'toy_nothing' is not a registered task"),
     (["--metric", "accuracy"], "toy_mc has no metric 'accuracy', only acc, acc_norm"),
-    (["--filter", "strict"], "toy_mc has no filter 'strict', only none"),
+    (["--given", "filter=strict"], "toy_mc has no filter 'strict', only none"),
     (["--model", "nothing"], "no model for this name found"),
     (["--model_args", "skill=much"], "lm-eval declines model hashlm: could not convert"),
     (["--margin", "0.1"], "margin must be left out, or beside --compare"),
     (["--compare", WHOLE], "is compared with itself"),
     (["--surrogate", "nowhere"], "nowhere: there is no such file"),
     (["--tasks", "toy_f1", "--metric", "f1"], "f1 of toy_f1 is made by f1"),
-    (["--tasks", "toy_points", "--metric", "points"], "say so with --higher-is-better"),
-    (["--tasks", "toy_gen", "--metric", "exact_match"], "choose one with --filter"),
+    (["--tasks", "toy_points", "--metric", "points"], "say so with --given better=higher"),
+    (["--tasks", "toy_gen", "--metric", "exact_match"], "choose one with --given filter="),
 ]
 
 
@@ -462,10 +462,10 @@ def test_a_score_beyond_its_ends_is_refused_and_nothing_stays(
 ) -> None:
     own = words(strange, "toy_points")
     own[own.index("acc")] = "points"
-    own += ["--precision", "0.2", "--higher-is-better"]
+    own += ["--precision", "0.2", "--given", "better=higher"]
     assert "give the ends of the score with --scale" in ran(tmp_path, *own, status=1)
     assert not [*(tmp_path / "results").iterdir()]
-    ran(tmp_path, *own, "--scale", "0", "4")
+    ran(tmp_path, *own, "--given", "scale=0 to 4")
     (scores,) = result(tmp_path)["results"].values()
     assert 0 <= scores["points_lower,none"] < scores["points_upper,none"] <= 4
 
@@ -498,9 +498,9 @@ SAMPLED = ("--gen_kwargs", "temperature=1,do_sample=true")
 
 
 def over_runs(tasks: Path, model: str = BY_CHANCE) -> list[str]:
-    told = ["--tasks", "toy_gen", "--metric", "exact_match", "--filter", "flexible-extract"]
+    told = ["--tasks", "toy_gen", "--metric", "exact_match", "--given", "filter=flexible-extract"]
     told += ["--model", KIND, "--model_args", model, "--include_path", str(tasks)]
-    return [*told, "--limit", "20", "--target", "runs", "--repeats"]
+    return [*told, "--limit", "20", "--settings", "target=runs", "--settings", "repeats=true"]
 
 
 @pytest.mark.parametrize(("success", "truth"), [(None, 0.6), ("all of 3", 0.6**3)])
@@ -509,7 +509,7 @@ def test_documents_are_run_again_until_the_score_over_all_runs_is_known(
 ) -> None:
     log = tmp_path / "asked"
     own = [*over_runs(tasks, f"{BY_CHANCE},slow=0.002,log={log}"), *SAMPLED, "--precision", "0.3"]
-    own += [] if success is None else ["--success", success]
+    own += [] if success is None else ["--settings", f"success={success}"]
     kill(tmp_path, [*own, "--hold", "8"], labels=24)
     (kept,) = (tmp_path / "results").glob("documents_*.jsonl")
     before = kept.read_text().splitlines()

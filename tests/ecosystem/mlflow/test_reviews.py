@@ -153,7 +153,7 @@ def test_killed_half_way_and_started_again_no_label_is_lost_and_no_item_there_tw
     said: dict[int, str | None] = {}
 
     def started() -> subprocess.Popen[str]:
-        options = ("--session", session.id, "--hold", "4", "--every", "0.1")
+        options = (session.id, "--hold", "4", "--every", "0.1")
         return subprocess.Popen(
             [sys.executable, "-m", "celeus.cli", "bridge", "mlflow", *options],
             env=os.environ | service.environment | own,

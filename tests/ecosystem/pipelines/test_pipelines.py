@@ -48,7 +48,7 @@ def test_a_reader_of_junit_finds_every_question(service: Service, tmp_path: Path
     python, own = PROGRAM.with_name("python"), os.environ | service.environment
     made = subprocess.run([python, "-c", SESSION], env=own, check=True, capture_output=True)
     session, file = made.stdout.decode().strip(), tmp_path / "gate.xml"
-    asked = [str(PROGRAM), "gate", "--session", session, "--junit", str(file)]
+    asked = [str(PROGRAM), "gate", session, "--report", str(file)]
     assert subprocess.run(asked, env=own, check=False).returncode == 2
     (suite,) = junitparser.JUnitXml.fromfile(str(file))
     found = {case.name: [one.type for one in case.result] for case in suite}

@@ -73,7 +73,7 @@ def _no_log(rows: list[object]) -> list[object]:
         raise InvalidValue(
             f"The file is a log of {tool}, and its rows are no items.",
             field="file",
-            rule=f"the pool that `celeus import {tool}` makes of it",
+            rule="the pool that `celeus import` makes of it",
         )
     return rows
 

@@ -75,7 +75,7 @@ def _higher(source: Source, metric: str, scores: list[dict[str, Any] | None]) ->
             up &= score.get("success") == (score["score"] >= score["threshold"])
             down &= score.get("success") == (score["score"] <= score["threshold"])
     if not up and not down:
-        how = "give one run, or --higher-is-better or --lower-is-better"
+        how = "give one run, or --given better=higher or better=lower"
         raise refused(f"{source.name} has successes on both sides of {metric}: {how}", "metric")
     return up if up != down else None
 

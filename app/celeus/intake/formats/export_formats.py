@@ -615,7 +615,7 @@ PARTS = (
             )
         ),
         "The file is a part of a run of HELM, whose answers and scores stand in several files."
-        " Give the whole run folder: `celeus import helm FOLDER`.",
+        " Give the whole run folder: `celeus import FOLDER`.",
         "a run folder of HELM",
     ),
     Part(

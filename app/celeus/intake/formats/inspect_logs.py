@@ -173,7 +173,7 @@ def _rule(
     if options.reducer is None and len(rules) > 1:
         choices = tuple(Choice(name, f"the {name} of the epochs") for name in rules)
         text = "The log has several scores of the epochs of an item. Which one?"
-        raise asked(source.name, [Question("reducer", text, choices)])
+        raise asked(source.name, [Question("repeats", text, choices)])
     rule = options.reducer or rules[0]
     return rule, "as in the log" if rule in rules else "as you asked"
 

@@ -43,7 +43,7 @@ def _pass_rate(results: list[dict[str, Any]], metric: str) -> tuple[str, ...]:
     run = [result for result in results if result.get("failureReason") != ERROR]
     passed = sum(bool(result.get("success")) for result in run)
     what = "the mean score" if metric == SCORE else f"the mean of {metric}"
-    rate = f"{passed} of {len(run)} passed; --metric {PASS} takes the pass rate"
+    rate = f"{passed} of {len(run)} passed; --given metric={PASS} takes the pass rate"
     return (f"the loss is of {what}: {rate}",)
 
 
@@ -71,7 +71,7 @@ def _rows(
         if options.key is not None:
             name = keyed(test.get("metadata"), options.key, place)
         elif not variables:
-            how = "name the tests in their metadata and say which member with --id"
+            how = "name the tests in their metadata and say which member with --given id=MEMBER"
             raise refused(f"{place} has no vars that tell it from others: {how}", "id")
         else:
             name = check[:_NAME_LENGTH]

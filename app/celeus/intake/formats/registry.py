@@ -106,12 +106,9 @@ def _inside(folder: Path, form: str) -> list[Path]:
 
 
 def form_of(path: Path) -> str:
-    """The form of a log, or of the logs in a folder; refuses what is a log of none."""
+    """The form of a log, or of the logs in a folder; a file that is a log of none is a table."""
     if not _is_folder(path):
-        form = sniff(plain(Source.of_path(path)))
-        if form is None:
-            raise refused(f"{path} is no log that is known, and no table", "log")
-        return form
+        return sniff(plain(Source.of_path(path))) or "table"
     for form in FILES:
         inside = _inside(path, form)
         if inside and sniff(Source.of_path(inside[0])) == form:
@@ -133,7 +130,7 @@ def _read(form: str, source: Source, options: Options) -> Log:
     found = sniff(source)
     # Where columns are named it is read by these
     if form != found and (form != "table" or (found is not None and not options.columns.named)):
-        way = f": try celeus import {found}" if found else ""
+        way = f": try --format {found}" if found else ""
         what = "no log that is known" if found is None else f"a log of {found}"
         way = way or ": leave it out, or name the logs one by one"
         raise refused(f"{source.name} is {what if found != 'table' else 'a table'}{way}", "log")
@@ -154,7 +151,8 @@ def _of_tasks(given: Sequence[Source], options: Options) -> list[Source]:
         )
     if not options.tasks and len(tasks) > 1:
         listed = ", ".join(tasks)
-        raise refused(f"the logs are of several tasks ({listed}): choose with --task", "task")
+        how = "choose with --given task=…"
+        raise refused(f"the logs are of several tasks ({listed}): {how}", "task")
     return kept
 
 

@@ -61,7 +61,7 @@ def is_by_instance(document: object) -> bool:
 def _by_instance(source: Source, document: dict[str, Any], options: Options) -> Log:
     """The rows of a document with what was found of every instance, under its name."""
     if options.missing:
-        what = f"{source.name} does not say how an instance ended: leave out --missing"
+        what = f"{source.name} does not say how an instance ended: leave out --given missing=…"
         raise refused(what, "missing")
     rows = []
     for name, found in document.items():
@@ -92,4 +92,5 @@ def _unjudged(endings: dict[str, str], broken: set[str], options: Options) -> tu
     if not failed:
         return ()
     listed = ", ".join(f"{of} {name}" for name, of in failed.items())
-    return (f"{listed}: failed, as on the board; --missing {next(iter(failed))} leaves them out",)
+    leaves_out = f"--given missing={next(iter(failed))} leaves them out"
+    return (f"{listed}: failed, as on the board; {leaves_out}",)

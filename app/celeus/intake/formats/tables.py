@@ -69,7 +69,8 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         text = f"Which column is the score? {_EACH[0].upper()}{_EACH[1:]}."
         raise asked(place, [Question("score", text, choices)])
     names = ", ".join(column.name for column in possible)
-    return (f"no column is the score, which --score COLUMN names: {names or 'none'} may be one",)
+    named = "which --mapping COLUMN=score names"
+    return (f"no column is the score, {named}: {names or 'none'} may be one",)
 
 
 def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
@@ -175,7 +176,7 @@ class _Outputs:
         name, roles = self.source.name, Counter(column.role for column in self.table.columns)
         self._check_seen()
         if roles.keys().isdisjoint({"id", "question"}):
-            how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
+            how = "--mapping COLUMN=id, or COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
         if roles["group"] > 1 or not roles.keys().isdisjoint({"prediction", *SIDES}):
             raise refused(f"a row of {name} is one output of a model, of one group", "mapping")
@@ -191,7 +192,7 @@ class _Outputs:
         guess = next(column for column in self.table.columns if column.role in GUESSES)
         if guess.source != "given" and is_foreseen(guess.name):
             what = f"{self.source.name} has {guess.name}, a guess, which is no score of an output"
-            raise refused(f"{what}: say which column is one with --score COLUMN", "score")
+            raise refused(f"{what}: say which column is one with --mapping COLUMN=score", "score")
 
     def _row(self, row: Taken, cells: dict[str, Any], place: str) -> Row:
         items, columns = self.table.items, self.table.options.columns

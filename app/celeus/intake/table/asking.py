@@ -379,7 +379,7 @@ def _of_repeated(name: str | None, facts: Facts, given: str, *, outputs: bool) -
         choices.append(Choice(f"{given}mean", mean))
     for column, values in facts.runs.items():
         if outputs and is_of_models(column):
-            text += f" Those of several models are told apart with --model-column {column}."
+            text += f" Those of several models are told apart with --mapping {column}=model."
         elif outputs and f"{column}{JOINT}" not in given:
             choices.append(Choice(f"{given}{column}", "runs of one item, told apart by this"))
         some = {value: count for value, count in values.items() if value}

@@ -111,10 +111,12 @@ class Measure:
         if loss is None or (type(loss) is float and math.isfinite(loss)):
             return loss
         if isinstance(loss, float):
-            ways = f"--scale LOW HIGH gives its ends, --missing {loss:g} says that it is no score"
+            missing = f"--given missing={loss:g} says that it is no score"
+            ways = f"--given 'scale=LOW to HIGH' gives its ends, {missing}"
             what = f"{place} has the score {loss:g}, outside {self.low:g} to {self.high:g}"
             raise rows.refused(f"{what}: {ways}", "scale")
-        way = f"; --missing {value} says that it is no score" if isinstance(value, str) else ""
+        missing = f"; --given missing={value} says that it is no score"
+        way = missing if isinstance(value, str) else ""
         what = f"{place} has the score {shortened(value)}, which is no number: write one"
         raise rows.refused(f"{what}, such as 1 and 0 for right and wrong{way}", "metric")
 
