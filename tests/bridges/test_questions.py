@@ -93,6 +93,12 @@ def test_what_has_no_such_form_is_refused_by_name(task: dict[str, Any]) -> None:
         asked("bounded", **task)
 
 
+@pytest.mark.parametrize("runs", [{"repeats": True}, {"success": {"needs": "all", "runs": 3}}])
+def test_people_who_are_shown_a_stored_answer_judge_no_fresh_runs(runs: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match=r"a fresh run of a system .* shows a stored answer"):
+        asked("bounded", **runs)
+
+
 def test_an_item_is_shown_in_the_order_of_the_labelling_page() -> None:
     payload = {"extra": 1, "reference": "8", "answer": "7", "question": {"markdown": "4 + 4?"}}
     assert text_of(Task("m", "q", payload)).split("\n\n") == [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from celeus.core.ledger import Amendment
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
@@ -135,6 +136,39 @@ def test_the_mean_over_all_runs_is_covered_where_items_are_run_again(world: str,
         missed += loses(repeated(rates, number, 0.1), rates, chance, slow)
     failures = f", failures {slow} draws late" if slow else ""
     note("runs", f"repeated, {world}{failures}", rates.size, sessions, f"lost {missed} times")
+    assert credible(missed, sessions)
+
+
+SLIPS, AFTER, WATCHED = 0.1, 10, 120
+"""Share of runs misjudged at first, draws until one is corrected, and draws watched."""
+
+
+def loses_corrected(world: str, number: int) -> bool:
+    """Whether a session whose slips are corrected later loses the mean once they all are."""
+    chance = np.random.default_rng([number, 67])
+    rates = REPEATED[world](chance)
+    session = repeated(rates, number, 0.1)
+    mean, slips = float(rates.mean()), dict[int, float]()
+    for round_ in range(1, WATCHED + AFTER + 1):
+        session.apply(session.propose())
+        loss = float(chance.random() < rates[session.item(round_)])
+        if round_ <= WATCHED and chance.random() < SLIPS:
+            slips[round_] = loss
+        session.observe(round_, 1.0 - loss if round_ in slips else loss)
+        if round_ - AFTER in slips:
+            session.apply(Amendment(round_ - AFTER, slips.pop(round_ - AFTER)))
+        interval = session.question.interval
+        if not slips and not interval.lower - 1e-9 <= mean <= interval.upper + 1e-9:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("world", REPEATED)
+def test_the_mean_over_all_runs_is_covered_where_slips_are_corrected(world: str) -> None:
+    sessions = 1000 if NIGHTLY else 8
+    missed = sum(loses_corrected(world, number) for number in range(sessions))
+    items = REPEATED[world](np.random.default_rng(0)).size
+    note("runs", f"repeated, {world}, slips corrected", items, sessions, f"lost {missed} times")
     assert credible(missed, sessions)
 
 

@@ -261,6 +261,58 @@ def test_any_program_judges(client: Client, run: Run) -> None:
     assert "40 labels now, 4 of them unjudgeable" in answer.out
 
 
+RUNS = """
+import json, pathlib, sys
+for line in sys.stdin:
+    made = len(pathlib.Path("made").read_text())
+    if made == 13 and pathlib.Path("dies").exists():
+        sys.exit(4)
+    open("made", "a").write("x")
+    print(json.dumps({"loss": int(made % 4 == 0)}), flush=True)
+"""
+"""A system whose every fourth run fails, and which dies in its fourteenth."""
+
+
+@pytest.mark.parametrize("success", [None, "all of 3", "any of 2"])
+def test_a_program_makes_every_run_afresh_and_goes_on_after_a_kill(
+    client: Client, run: Run, success: str | None
+) -> None:
+    Path("runs.py").write_text(RUNS)
+    Path("made").touch()
+    Path("dies").touch()
+    pool = client.create_pool("tasks", [{"id": f"t{n}"} for n in range(5)], loss="zero_one")
+    opening: dict[str, Any] = {"target": "runs", "repeats": True, "precision": 0.45}
+    session = client.open_session(pool, **opening | ({"success": success} if success else {}))
+    program = f"{sys.executable} runs.py"
+    command: tuple[str, ...] = ("judge", "--session", session.id, "--program", program)
+    command += ("--concurrency", "1", "--worker", "ada")
+    killed = run(*command)
+    assert killed.status == 1
+    assert "ended with status 4" in killed.err
+    Path("dies").unlink()
+    ended = run(*command)
+    assert ended.status == 0, ended.err
+    status, made = session.status(), Path("made").read_text()
+    assert status.state == "target_reached"
+    assert status.rounds.judged > 5, "items are run again"
+    assert len(made) == (status.runs or status.rounds.judged), "none is lost or made twice"
+    failed = len(range(0, len(made), 4))
+    losses = [label.loss for label in session.labels()]
+    if success == "any of 2":
+        assert losses.count(0.0) == len(made) - failed, "each success settles its draw"
+    else:
+        assert losses.count(1.0) == failed, "each failure settles its draw"
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_model_that_gives_a_kept_verdict_again_makes_no_run(client: Client, run: Run) -> None:
+    session = exam(client, 4, target="runs", repeats=True, precision=0.4)
+    with endpoint() as server:
+        refused = judged(run, session, server)
+    assert refused.status == 1
+    assert "runs its items again, and a verdict on an item is kept" in refused.err
+
+
 class Terminal(io.StringIO):
     """Somebody at a keyboard."""
 

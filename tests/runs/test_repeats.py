@@ -112,10 +112,41 @@ def test_the_most_runs_there_may_be_are_a_budget_and_not_all_items(
     assert session.status().stop_reason == "budget_spent"
 
 
-def test_a_run_is_not_corrected() -> None:
+@pytest.mark.parametrize("state", ["active", "closed"])
+def test_a_run_is_corrected_and_everything_is_folded_anew(state: str) -> None:
     session, _ = certified()
-    with pytest.raises(InvalidValue, match="no later run followed"):
-        session.amend(1, loss=0.0, reason="misread")
+    before = session.status()
+    wrong = max(label.round for label in session.labels() if label.loss == 1.0)
+    session.amend(wrong, loss=0.0, reason="misread")
+    after = session.status()
+    assert (after.estimate or 1.0) < (before.estimate or 0.0)
+    if state == "closed":
+        session.close()
+    assert isinstance(session.client, LocalClient)
+    for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
+        report = verify(session.certificate(), evidence)
+        assert report.valid, report.to_dict()
+    session.client.close()
+    again = celeus.certify(ROWS, None, target="runs", repeats=True, file="runs.jsonl", **ASKED)
+    assert again.status().estimate == after.estimate, "the file is replayed with its corrections"
+
+
+def test_a_draw_of_several_runs_is_corrected_by_the_runs_that_were_made() -> None:
+    asked: dict[str, Any] = {"repeats": True, "success": "all of 3", "precision": 0.5}
+    judge = Counted()
+    session = celeus.certify(ROWS, judge, target="runs", **asked)
+    status, labels = session.status(), list(session.labels())
+    runs = {round_: len(made) for round_, made in judge.draws.items()}
+    early = next(label.round for label in labels if label.loss and runs[label.round] < 3)
+    passed = next(label.round for label in labels if not label.loss)
+    with pytest.raises(InvalidValue, match=f"{runs[early]} of 3 runs of this draw were made"):
+        session.amend(early, loss=0.0, reason="misread")
+    session.amend(passed, loss=1.0, reason="the third run failed")
+    assert session.status().runs == status.runs, "those that were made"
+    session.amend(early, unjudgeable="the sandbox died", reason="it was no answer")
+    assert session.status().runs == (status.runs or 0) - runs[early], "of labels"
+    report = verify(session.certificate())
+    assert report.valid, report.to_dict()
 
 
 @pytest.mark.parametrize(

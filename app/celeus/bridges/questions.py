@@ -99,7 +99,8 @@ def question_of(task: Mapping[str, Any]) -> Question:
     if task.get("rater") is not None:
         raise _no_form("one judge an item", "a panel")
     if task.get("repeats") or task.get("success"):
-        raise _no_form("items that are judged once", "items that are run again")
+        found = "a fresh run of a system for each label, where another tool shows a stored answer,"
+        raise _no_form("items that are judged once", found)
     if task["takes_labels"]:
         classes = task.get("classes")
         if classes is not None and classes <= MOST_OPTIONS:

@@ -559,6 +559,10 @@ class HeldTurns:
             for turn in held:
                 turn.said = None
             raise
+        return self.unsettled(held)
+
+    def unsettled(self, held: Iterable[Turn]) -> list[Turn]:
+        """Return the judged draws that need another run, of which nothing is said any more."""
         if self.task.tries == 1:
             return []
         again = [turn for turn in held if not turn.settled(self.task)]

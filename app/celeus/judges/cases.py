@@ -27,11 +27,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An item as it is judged: its payload, and the answers of two or more systems, if any."""
+    """An item as it is judged: its payload, and the answers of two or more systems, if any.
+
+    ``run`` names the run of a system that is judged, where items are run again: session, round and
+    number. It is empty where a verdict on the item is one for good.
+    """
 
     id: str
     payload: Any
     answers: tuple[Answer, ...] = ()
+    run: tuple[str | int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

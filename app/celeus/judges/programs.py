@@ -75,9 +75,12 @@ class Program:
             _pipe(process.stdout).close()
 
     def __call__(self, case: Case) -> Opinion:
-        """Judge a case; refuses an answer of the program that is no judgement of it."""
+        """Judge a case; refuses an answer of the program that is no judgement of it.
+
+        A verdict is kept and given again, of a case with a ``run`` for that run alone.
+        """
         request = _request_of(case)
-        key = key_of("program", self.fingerprint.code, request)
+        key = key_of("program", self.fingerprint.code, request, *case.run)
         kept = self._verdicts.get(key)
         if kept is None:
             line = self._answer(json.dumps(request, ensure_ascii=False))

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from celeus.client import calls
@@ -35,6 +36,7 @@ from celeus.client.threads import last, started
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal
 from celeus.judges.cases import NO_VERDICT, Answer, Case, Judge, Opinion
+from celeus.judges.programs import Program
 from celeus.judges.reading import UNREADABLE
 from celeus.shorten import one_line, shortened
 from celeus.stalls import is_stalled
@@ -85,6 +87,8 @@ class Trial:
     def __init__(self, readability: Readability) -> None:
         self._readability = readability
         self.held: list[tuple[Turn, Opinion]] = []
+        self.recorded: list[Turn] = []
+        """Turns whose opinion is recorded since they were taken from here."""
 
     def take(self, turn: Turn, opinion: Opinion) -> None:
         """Hold a verdict, and say of its turn and of others what may be recorded now."""
@@ -105,6 +109,7 @@ class Trial:
         for turn, opinion in self.held:
             if may(opinion):
                 record(turn, opinion)
+                self.recorded.append(turn)
         self.held = [held for held in self.held if not may(held[1])]
 
 
@@ -127,7 +132,7 @@ def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
     try:
         while loop.step(concurrency):
             pass
-        loop.trial.end()
+        loop.end()
     except BaseException:
         ended()
         # What is under way is kept for the next run; what was said before is recorded
@@ -147,7 +152,7 @@ class _Loop:
     A draw whose call hangs holds up all that is judged behind it. So the oldest call is made once
     more, in place of one for a new item, when enough others have ended since; the first answer
     counts, and the call that hangs still counts as one of those at once. No run is made a second
-    time.
+    time. A draw of several runs that its last one has not settled is judged again.
     """
 
     def __init__(self, client: "Client", turns: HeldTurns, judge: Judge, trial: Trial) -> None:
@@ -162,9 +167,12 @@ class _Loop:
         self._begun: dict[Turn, int] = {}
         """Items to judge, the oldest first, and how many others were judged when each began."""
         self._again: set[Turn] = set()
-        task = client.run(calls.task_of(turns.session))
-        task.check_fresh("a verdict on an item is kept and given once")
+        turns.task = task = client.run(calls.task_of(turns.session))
+        if not isinstance(judge, Program):
+            task.check_fresh("a verdict on an item is kept and given once")
         self._repeats = not task.runs
+        self._fresh = task.repeats or task.tries > 1
+        self._ended = False
         lease = min(LEASE_SECONDS, task.lease_seconds)
         self._beat = lease / HEARTBEATS
 
@@ -183,17 +191,25 @@ class _Loop:
             self._begun[turn] = self._judged
             self._begin(turn)
         if turns.state in STOPPED:
+            self._ended = True
             self._take(set(self._running) - self.last())
             return False
         if self._running:
             self._take(self._done())
         elif self.trial.held:
             self.trial.end()
+            self._go_on()
         elif turns.state in NONE_LEFT:
             time.sleep(turns.rest)
         else:
             return False
         return True
+
+    def end(self) -> None:
+        """Record what is held, and begin no run any more."""
+        self._ended = True
+        self.trial.end()
+        self._go_on()
 
     def last(self) -> set[Future[Opinion]]:
         """Wait for the last calls, and return those that hang."""
@@ -204,7 +220,10 @@ class _Loop:
 
     def _call(self, turn: Turn, again: bool) -> Opinion:  # noqa: FBT001 -- the key of the call
         with self._times.call((turn, again)):
-            return self._judge(case_of(turn))
+            case = case_of(turn)
+            if self._fresh:
+                case = replace(case, run=(self._turns.session, turn.round, turn.runs + 1))
+            return self._judge(case)
 
     def _repeat(self, concurrency: int) -> None:
         """Make the oldest call once more if enough others have ended since it began."""
@@ -231,6 +250,17 @@ class _Loop:
             if self._begun.pop(turn, None) is not None:
                 self._judged += 1
                 self.trial.take(turn, future.result())
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Judge the next run of each draw whose runs, which are kept, have not settled it."""
+        recorded, self.trial.recorded = self.trial.recorded, []
+        if open_ := self._turns.unsettled(recorded):
+            self._client.run(self._turns.keep_runs(open_))
+            for turn in open_:
+                if not self._ended:
+                    self._begun[turn] = self._judged
+                    self._begin(turn)
 
 
 def case_of(turn: Turn) -> Case:

@@ -554,13 +554,12 @@ class Run:
         self._must_be_open()
         if not self._state.question.correctable:
             raise InvalidValue(
-                "A judgement can be corrected where the session has one interval, and no later run"
-                " followed from it.",
+                "A judgement can be corrected where the session has one interval.",
                 field="round",
-                rule="a session that measures one risk, without `repeats` and `success`",
+                rule="a session that measures one risk",
                 value=judgement.round,
             )
-        loss = self._state.outcome(self.upload.pool, judgement)
+        loss = self._state.corrected(self.upload.pool, judgement)
         if self._state.answer(judgement.round) is PENDING:
             raise InvalidValue(
                 f"round {judgement.round} is not judged yet", field="round", rule="a judged round"

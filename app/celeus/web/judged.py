@@ -342,6 +342,6 @@ def _summary(rows: int, *, more: bool) -> str:
 
 def _corrects(view: View, session: Mapping[str, Any]) -> bool:
     """Return whether the caller may correct a judgement of this session."""
-    plain = all(session[name] is None for name in ("best", "table", "raters", "success"))
+    plain = all(session[name] is None for name in ("best", "table", "raters"))
     open_ = session["state"] != "closed" and not session["archived"]
-    return plain and not session["repeats"] and open_ and "manage" in view.caller.scopes
+    return plain and open_ and "manage" in view.caller.scopes

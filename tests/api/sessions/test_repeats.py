@@ -39,16 +39,29 @@ async def test_an_item_is_drawn_again_also_while_a_run_of_it_is_out(client: Asyn
     assert status["budget"] == 49
     assert status["rounds"]["judged"] > 4
     task = (await client.get(f"/v1/sessions/{session}/task")).json()
-    assert (task["runs"], task["repeats"], task["stands"]) == (True, True, True)
-    refused = await client.post(
-        f"/v1/sessions/{session}/amendments", json={"round": 1, "loss": 0, "reason": "misread"}
-    )
-    assert refused.status_code == 422
-    assert "which runs came later" in refused.json()["detail"]
+    assert (task["runs"], task["repeats"], task["stands"]) == (True, True, False)
     closed = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     assert closed.status_code == 200
     for page in ("report", "labels"):
         assert (await client.get(f"/v1/sessions/{session}/{page}")).status_code == 200
+    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
+    report = verify(certificate)
+    assert report.valid, report.to_dict()
+
+
+async def test_runs_are_corrected_over_the_interface_and_on_the_page(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 4), **REPEATS)
+    for draw in (await sent(client, session, "next", count=6))["draws"]:
+        await sent(client, session, "observe", round=draw["round"], loss=0)
+    page = await client.get(f"/sessions/{session}/judged", headers={"Accept": "text/html"})
+    assert "Change" in page.text
+    for loss in (1, 0):
+        (draw,) = (await sent(client, session, "next", count=1))["draws"]
+        await sent(client, session, "observe", round=draw["round"], loss=0)
+        body = {"round": 1, "loss": loss, "reason": "misread"}
+        corrected = await client.post(f"/v1/sessions/{session}/amendments", json=body)
+        assert corrected.status_code == 200, corrected.text
+    assert corrected.json()["session"]["rounds"]["drawn"] == 8
     certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
     report = verify(certificate)
     assert report.valid, report.to_dict()
@@ -88,6 +101,14 @@ async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     assert same["receipt"]["replayed"]
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["success"], status["runs"]) == ("all of 3", 5), "of the labels"
+    amendments = f"/v1/sessions/{session}/amendments"
+    body = {"round": rounds[1], "loss": 0, "reason": "misread"}
+    refused = await client.post(amendments, json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, "loss")
+    assert "2 of 3 runs of this draw were made" in refused.json()["detail"]
+    body = {"round": rounds[2], "loss": 1, "reason": "it had failed"}
+    corrected = await client.post(amendments, json=body)
+    assert corrected.json()["session"]["runs"] == 6
     certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
     assert verify(certificate).valid
 

@@ -16,6 +16,15 @@ from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ["celeus", "evalue", "sharp", "uniform"]
 CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
+REPEATED = Claim("runs", precision=0.3, budget=1_000, repeats=True)
+CASES = [
+    *(
+        pytest.param(name, claim, id=f"{name} {claim.target}")
+        for name in POLICIES
+        for claim in CLAIMS
+    ),
+    *(pytest.param(name, REPEATED, id=f"{name} repeated") for name in ("sharp", "uniform")),
+]
 
 
 def refold(state: Session[Mean], event: Amendment, step: int = 13) -> Refold:
@@ -38,8 +47,7 @@ def told(state: Session[Mean]) -> object:
     )
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize(("policy", "claim"), CASES)
 @pytest.mark.parametrize("loss", [1.0, None])
 def test_it_leaves_what_folding_in_place_leaves(
     policy: str, claim: Claim, loss: float | None
@@ -69,8 +77,7 @@ def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(("policy", "claim"), CASES)
 def test_a_correction_behind_an_open_round_is_as_if_judged_so(policy: str, claim: Claim) -> None:
     """Draws were made with what it said before: a bet rests on it though it is not folded."""
     walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
@@ -137,8 +144,7 @@ def noted(walk: Walk, rounds: int) -> Checkpoints:
     return checkpoints
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize(("policy", "claim"), CASES)
 @pytest.mark.parametrize("round_", [3, 27, 38, 60])
 def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     folds: list[int], policy: str, claim: Claim, round_: int

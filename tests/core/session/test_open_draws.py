@@ -7,6 +7,7 @@ import pytest
 
 from celeus.core.betting.bets import padded
 from celeus.core.ledger import Amendment, Change, Observation, Unjudgeable
+from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.session.correction import Checkpoints, FoldAhead, advance
@@ -135,6 +136,22 @@ def test_rounds_folded_beside_a_session_fit_whatever_was_drawn_and_judged_meanwh
     again = begin_mean(walk.plan, walk.truth.scores, SEED).replay(walk.events)
     assert again.question.points == walk.state.question.points
     assert str(again.propose()) == str(walk.state.propose())
+
+
+def test_the_runs_of_rounds_folded_beside_a_session_are_counted() -> None:
+    truth = zero_one_truth(20)
+    claim = Claim("runs", precision=0.3, success="all of 3")
+    session = open_walk(truth, policy_named("sharp"), claim).state
+    for _ in range(3):
+        session.apply(session.propose())
+    for round_ in (2, 3):
+        session.apply(Observation(round_, 1.0, runs=round_ - 1))
+    ahead = FoldAhead(session, {1: 1.0})
+    ahead.follow()
+    advance(session, Observation(1, 1.0, runs=3), Checkpoints(), ahead)
+    assert (session.folded, session.runs) == (3, 6)
+    with pytest.raises(Mismatch):
+        session.apply(Amendment(2, 0.0))
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)

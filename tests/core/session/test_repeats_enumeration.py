@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from celeus.core.betting.pool_target import LatticeSequence
-from celeus.core.ledger import Draw, Observation, Unjudgeable
+from celeus.core.ledger import Amendment, Draw, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
@@ -138,6 +138,78 @@ def test_the_signal_has_the_mean_over_all_runs_whatever_was_seen(before: int, po
         for loss_chance, end in branches(drawn, before + 1, rates):
             signals.append(item_chance * loss_chance * end.question.points[-1].plus.signal)
     assert math.fsum(signals) == pytest.approx(math.fsum(rates) / 3.0, abs=EXACT)
+
+
+SLIPS = {
+    "at once": ("draw", 1, "draw", "correct", 2, "draw", 3),
+    "late": ("draw", 1, "draw", 2, "draw", 3, "correct", "draw", 4),
+    "with a run out": ("draw", 1, "draw", "draw", 3, "correct", 2, "draw", 4),
+}
+"""Rounds are drawn after a slip, before it is corrected and after it."""
+
+
+def slipping(
+    session: Session[Mean],
+    steps: Sequence[str | int],
+    rates: Sequence[float],
+    truth: dict[int, float],
+) -> Iterator[Path]:
+    """Every path, of which round 1 is misjudged where item 0 is drawn, and round 3 if it failed."""
+    if not steps:
+        yield 1.0, session
+        return
+    ways: list[tuple[float, Session[Mean], dict[int, float]]] = []
+    if steps[0] == "correct":
+        for round_, loss in truth.items():
+            session.apply(Amendment(round_, loss))
+        ways = [(1.0, session, truth)]
+    elif steps[0] == "draw":
+        ways = [(q, drawn, truth) for q, drawn in branches(session, "draw", rates)]
+    else:
+        round_ = int(steps[0])
+        rate = rates[session.item(round_)]
+        for loss, chance in ((1.0, rate), (0.0, 1.0 - rate)):
+            slips = session.item(1) == 0 if round_ == 1 else round_ == 3 and loss == 1.0
+            branch = copy.deepcopy(session).observe(round_, 1.0 - loss if slips else loss)
+            ways.append((chance, branch, truth | {round_: loss}))
+    for chance, branch, known in ways:
+        for rest, end in slipping(branch, steps[1:], rates, known):
+            yield chance * rest, end
+
+
+@pytest.mark.parametrize("policy", ["sharp", "uniform"])
+@pytest.mark.parametrize("slips", SLIPS)
+def test_slips_that_are_corrected_keep_the_means_of_signal_and_stake(
+    slips: str, policy: str
+) -> None:
+    """Later runs are drawn with what was said first, and bet on with what is known since."""
+    rates, steps = (0.15, 0.6), SLIPS[slips]
+    start = opened(rates, policy=policy)
+    ends = list(slipping(start, steps, rates, {}))
+    corrected = [end for _, end in ends if any(end.rounds.corrected)]
+    assert 0 < len(corrected) < len(ends)
+    assert math.fsum(chance for chance, _ in ends) == pytest.approx(1.0, abs=EXACT)
+    # Round 3 of "at once" stays as it was misjudged, and nothing is drawn after it
+    rounds = range(2 if slips == "at once" else 3)
+    for place in rounds:
+        signals = [chance * end.question.points[place].plus.signal for chance, end in ends]
+        assert math.fsum(signals) == pytest.approx(0.375, abs=EXACT)
+    if slips != "at once":
+        expected = sum(chance * stakes(end, 0.375) for chance, end in ends)
+        assert expected / stakes(start, 0.375) == pytest.approx([1.0, 1.0], abs=1e-9)
+
+
+def test_the_range_of_a_draw_holds_whatever_is_corrected_before_it() -> None:
+    """The probability of the item drawn is recorded, those of the others are not."""
+    session = opened((0.5, 0.5))
+    for round_ in range(1, 13):
+        session.apply(session.chance(0)).observe(round_, 0.0)
+    # Item 0 is hardly doubtful any more: the last draws of it are improbable ones
+    for round_ in range(1, 12, 2):
+        session.apply(Amendment(round_, 1.0))
+    for point in session.question.points:
+        least, largest = point.plus.signal_range
+        assert least <= point.plus.signal <= largest
 
 
 def test_runs_that_nobody_can_judge_only_lower_a_stake() -> None:

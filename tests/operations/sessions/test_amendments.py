@@ -225,9 +225,9 @@ async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event
     threads: list[int] = []
     judge = Fold.judge
 
-    def noted(self: Fold, round_: int, loss: float | None) -> None:
+    def noted(self: Fold, round_: int, loss: float | None, corrected: int) -> None:
         threads.append(threading.get_ident())
-        judge(self, round_, loss)
+        judge(self, round_, loss, corrected)
 
     monkeypatch.setattr(Fold, "judge", noted)
     answer = await amend(two[0], session, correction(judgements[-1].round, 1.0))

@@ -88,7 +88,8 @@ def rules_of(plan: AnyPlan, scale: LossScale) -> Rules:
     match plan:
         case Plan():
             if plan.repeats:
-                return Rules((Draw, Observation, Unjudgeable, Change), most_strata=0, once=False)
+                kinds = Draw, Observation, Unjudgeable, Amendment, Change
+                return Rules(kinds, most_strata=0, once=False)
             return Rules(
                 (Draw, Observation, Unjudgeable, Rating, Amendment, Change),
                 arrangement=None if plan.systems is None else "left",

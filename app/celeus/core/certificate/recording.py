@@ -74,8 +74,9 @@ class RecordedPredictor(Predictor):
         """Empty: a record proposes no draws."""
         return NO_FIT
 
-    def expect(self, draw: Draw) -> Expectation:
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
         """The prediction of a draw, as recorded."""
+        del corrected
         place, recorded = draw.round - 1, self._recorded
         if place >= len(self._plug_in):
             nothing = float("nan")

@@ -164,11 +164,6 @@ class Plan(Plain):
         return MOST_RUNS if self.repeats else self.drawable
 
     @property
-    def correctable(self) -> bool:
-        """True if a judgement may be corrected: not where later runs followed from it."""
-        return not self.repeats and self.success is None
-
-    @property
     def scale(self) -> Interval:
         """Interval of possible losses."""
         return Interval(self.lower, self.upper)

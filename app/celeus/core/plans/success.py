@@ -47,11 +47,22 @@ class Success(Plain):
         rule = f"how many runs were made of the draw, from 1 to {self.runs}"
         # In process a judge may count by whatever equals a number; the ledger holds whole ones
         if type(runs) is int and 1 <= runs <= self.runs:
-            if loss is None or loss == self.settling or runs == self.runs:
+            if self.allows(loss, runs):
                 return
             rule = f"{self.runs} with a loss of {loss:g}: success is {self}"
         message = f"runs must be {rule}"
         raise InvalidValue(message, field="runs", rule=rule, value=runs)
+
+    def allows(self, loss: float | None, runs: int | None) -> bool:
+        """Return whether so many runs are enough for a loss; None: nobody can tell it."""
+        return loss is None or loss == self.settling or runs == self.runs
+
+    def check_correction(self, loss: float | None, made: int) -> None:
+        """Refuse a correction by which runs are missing that the first judgement made needless."""
+        if not self.allows(loss, made):
+            rule = f"{self.settling:g}, or unjudgeable, of a draw that ended before run {self.runs}"
+            message = f"{made} of {self.runs} runs of this draw were made: its loss must be {rule}"
+            raise InvalidValue(message, field="loss", rule=rule, value=loss)
 
 
 def check_open(success: Success | None, runs: object) -> None:

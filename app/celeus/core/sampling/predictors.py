@@ -150,8 +150,11 @@ class Predictor(Protocol):
     def fit(self) -> Fit:
         """The fit to all labels judged so far, on the unit scale; empty without strata."""
 
-    def expect(self, draw: Draw) -> Expectation:
-        """Return the prediction of the next draw, and remove its item from those left."""
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
+        """Return the prediction of the next draw, and remove its item from those left.
+
+        ``corrected``: a loss that the draw's probabilities rest on was corrected since.
+        """
 
     def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
         """Return the range of a round's signal, once its plug-in part is known."""
@@ -192,8 +195,9 @@ class FixedPredictor(Predictor):
         """Return the surrogate of an item."""
         return float(self._surrogate[item])
 
-    def expect(self, draw: Draw) -> Expectation:
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
         """Return the prediction of the next draw, with a range of the kind the policy names."""
+        del corrected  # Probabilities follow from scores alone
         surrogate, left = self.surrogate(draw.item), self._left.value
         moves = self._plan.policy.range != "global"
         expected = Expectation(surrogate, left, self._reach(draw), moves=moves)
@@ -279,8 +283,9 @@ class CalibratedPredictor(Predictor):
         """The fit to all labels judged so far."""
         return self._calibration.fit
 
-    def expect(self, draw: Draw) -> Expectation:
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
         """Return the prediction of the next draw, by the labels judged so far."""
+        del corrected  # The draw has the probabilities of all strata
         part = int(self._parts.code[draw.item])
         surrogate = float(self._surrogate[part])
         weight = self._strata.weight_of(draw.item) / (float(self._left.weight.sum()) * draw.q)

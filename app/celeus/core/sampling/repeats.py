@@ -18,6 +18,10 @@ signal.
 
 Items with the same stratum, c and s have the same m and q: they make a class, and a round costs
 O(classes). Any m and q fixed before the run keep the mean of the signal.
+
+Where an earlier loss was corrected since a draw, m follows from the loss as it is now and q is the
+one recorded. Only the q of the item drawn is: for the range of its signal that of every other item
+counts as beta / N, below which no q is.
 """
 
 from array import array
@@ -176,17 +180,20 @@ class RepeatsPredictor(Predictor):
         """The fit to all runs judged so far."""
         return self._fit
 
-    def expect(self, draw: Draw) -> Expectation:
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
         """Return the prediction of the next draw, by the runs judged so far."""
         fit, size, items = self._fit, self._classes.size, self._extremes.items
         mean = float(fit.mean[self._classes.code[draw.item]])
         held = size > 0.0
         surrogate = self._lower + self._width * fit.mean[held]
         moment = np.maximum(fit.moment, LEAST_MOMENT)
+        q = fit.q[held]
+        if corrected:
+            q = np.full(q.size, self._beta / items)
         return Expectation(
             surrogate=self._lower + self._width * mean,
             surrogates_left=self.surrogates_left,
-            reach=exact_range(0.0, surrogate, fit.q[held], self._extremes),
+            reach=exact_range(0.0, surrogate, q, self._extremes),
             variance=float(size @ (moment / fit.q)) / (items * items),
             label=Label(draw.item, mean, 1.0 / (items * draw.q)),
         )

@@ -50,7 +50,7 @@ class Checkpoints:
     def note(self, engine: Engine, fold: Fold) -> None:
         """Copy a fold that has gone on for long enough since the last copy."""
         last = self.copies[-1][0] if self.copies else self._start
-        if engine.plan.correctable and fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
+        if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
             self._keep([(fold.rounds, copied_fold(engine, fold, Points()))])
 
     def join(self, later: "Checkpoints") -> None:
@@ -185,6 +185,10 @@ def correct(
     if session.stale:
         _return_to(session, event.round, None if fitting is None else fitting.fold, checkpoints)
         if fitting is not None:
+            # They were folded before the correction had its place in the ledger
+            for fold in (fitting.fold, *(copy for _, copy in fitting.checkpoints.copies)):
+                known = fold.knowledge
+                known.corrected = min(known.corrected, session.sequence)
             checkpoints.join(fitting.checkpoints)
     return _fold(session, checkpoints)
 
@@ -237,7 +241,7 @@ def _return_to(
     """Go back to a fold without ``round_``: the one given, or the last copy."""
     checkpoints.forget(session.rounds, round_)
     session.question.fold = checkpoints.before(session, round_) if fold is None else fold
-    session.stale = False
+    session.restarted()
 
 
 def _fold(session: Session[Mean], checkpoints: Checkpoints) -> Session[Mean]:

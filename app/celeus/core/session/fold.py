@@ -76,7 +76,8 @@ class Knowledge:
     ``low`` and ``high`` are the sums of losses of the rounds drawn, the known ones included, with
     every open round at its worst. ``precision`` is that of the last draw. ``open`` are the rounds
     that are not folded, by number, and ``losses`` those of them that are judged. ``entries`` counts
-    the draws and judgements taken in.
+    the draws and judgements taken in. ``corrected`` is the sequence of the latest correction of any
+    of these judgements: draws made before it have probabilities that rest on another loss.
     """
 
     predictor: Predictor
@@ -87,6 +88,7 @@ class Knowledge:
     open: OrderedDict[int, OpenRound] = field(default_factory=OrderedDict)
     losses: dict[int, float | None] = field(default_factory=dict)
     entries: int = 0
+    corrected: int = 0
 
 
 @dataclass(slots=True)
@@ -231,7 +233,7 @@ class Fold:
                 rule = rounds.rule_of(place)
                 self.draw(plan, rounds.draw(place), rule.precision, rule.budget)
             else:
-                self.judge(-order[entry], rounds.losses(place)[0])
+                self.judge(-order[entry], rounds.losses(place)[0], rounds.corrected[place])
             known.entries += 1
 
     def draw(self, plan: Plan, draw: Draw, precision: float | None, budget: int) -> None:
@@ -242,7 +244,7 @@ class Fold:
         if precision != known.precision:
             known.precision = precision
             known.information.aim(sequence.halves(precision))
-        expected = known.predictor.expect(draw)
+        expected = known.predictor.expect(draw, corrected=draw.seen < known.corrected)
         left, variance = expected.surrogates_left, expected.variance
         reach = (
             expected.signal_range((low.value + left) / plan.items),
@@ -257,9 +259,13 @@ class Fold:
         drawn = replace(draw, strata_q=None)
         known.open[draw.round] = OpenRound(drawn, weight, kept, limits, budget, expected, inputs)
 
-    def judge(self, round_: int, loss: float | None) -> None:
-        """Learn from a judgement; ``loss`` is None if nobody could tell it. O(strata)."""
+    def judge(self, round_: int, loss: float | None, corrected: int = 0) -> None:
+        """Learn from a judgement; ``loss`` is None if nobody could tell it. O(strata).
+
+        ``corrected`` is the sequence of its last correction, 0 without one.
+        """
         known = self.knowledge
+        known.corrected = max(known.corrected, corrected)
         judged = known.open[round_]
         if loss is not None:
             known.low.add(judged.kept * (loss - judged.limits.lower))

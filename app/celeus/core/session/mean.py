@@ -68,8 +68,8 @@ class Mean(Question):
 
     @property
     def correctable(self) -> bool:
-        """True if a judgement can be corrected."""
-        return self.plan.correctable
+        """True: the rounds are folded again, with the probabilities that were recorded."""
+        return True
 
     @property
     def adaptive(self) -> bool:

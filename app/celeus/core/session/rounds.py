@@ -37,7 +37,21 @@ JudgedLosses = tuple[float | None, ...] | _Pending
 _UNJUDGED = math.nan
 _UNJUDGEABLE = math.inf
 
-_COLUMNS = ("item", "q", "strata_q", "seen", "rule", "loss", "answer", "answered_at", "order")
+_COLUMNS = (
+    "item",
+    "q",
+    "strata_q",
+    "seen",
+    "rule",
+    "loss",
+    "answer",
+    "answered_at",
+    "corrected",
+    "order",
+)
+
+NOT_ENTERED = 2**31 - 1
+"""The sequence of a correction that is yet to be entered: later than any."""
 
 
 class Round(NamedTuple):
@@ -60,13 +74,15 @@ class Rounds(Sequence[Round]):
 
     ``width`` is the number of losses in a judgement, None where it is one number: only rounds of
     one loss keep the probabilities of their strata, since only these are folded again. ``ready`` is
-    how many rounds come before the first one that nobody has judged. ``order`` has draws and first
-    judgements in the order of the ledger: t for the draw of round t, -t for its judgement.
+    how many rounds come before the first one that nobody has judged. ``corrected`` has the sequence
+    of the last change of a round's loss, 0 without one. ``order`` has draws and first judgements in
+    the order of the ledger: t for the draw of round t, -t for its judgement.
     """
 
     __slots__ = (
         "answer",
         "answered_at",
+        "corrected",
         "first",
         "item",
         "loss",
@@ -96,6 +112,7 @@ class Rounds(Sequence[Round]):
         self.loss = array("d")
         self.answer = array("d")
         self.answered_at = array("i")
+        self.corrected = array("i")
 
     def __len__(self) -> int:
         return len(self.item)
@@ -182,6 +199,7 @@ class Rounds(Sequence[Round]):
         self.loss.extend([_UNJUDGED] * self._stride)
         self.answer.extend([_UNJUDGED] * self._stride)
         self.answered_at.append(0)
+        self.corrected.append(0)
 
     def judge(self, place: int, loss: Loss, sequence: int) -> None:
         """Record the first judgement of a round: ``width`` losses, or one."""
@@ -204,10 +222,11 @@ class Rounds(Sequence[Round]):
         for column in (self.loss, self.answer):
             column[start : start + self.width] = numbers
 
-    def correct(self, place: int, loss: float | None) -> None:
+    def correct(self, place: int, loss: float | None, sequence: int = NOT_ENTERED) -> None:
         """Replace the one loss of a round; its first judgement stays."""
-        self._require_one_loss()
-        self.loss[place] = _number(loss)
+        if self.differs(place, loss):
+            self.loss[place] = _number(loss)
+            self.corrected[place] = sequence
 
     def differs(self, place: int, loss: float | None) -> bool:
         """Return whether a loss differs from the one loss of a judged round."""

@@ -36,7 +36,7 @@ from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
-from celeus.core.plans.success import check_made
+from celeus.core.plans.success import Success, check_made
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
@@ -83,9 +83,9 @@ class Session(Generic[Q]):
     """A session after ``sequence`` events of its ledger.
 
     ``observed`` rounds are judged; ``changes`` events altered the stopping rule, ``corrections`` a
-    judgement. ``runs`` are those of the labels folded so far, where draws have several;
-    ``runs_made`` are those of every judged draw, by round. ``stale``: a folded round was
-    corrected, and nothing is folded since.
+    judgement. Where draws have several runs, ``runs`` are those of the labels among the first
+    ``runs_counted`` rounds folded, ``runs_made`` those of every judged draw, by round. ``stale``: a
+    folded round was corrected, and nothing is folded since.
     """
 
     question: Q
@@ -97,6 +97,7 @@ class Session(Generic[Q]):
     changes: int = 0
     corrections: int = 0
     runs: int = 0
+    runs_counted: int = 0
     runs_made: dict[int, int] = field(default_factory=dict)
     stale: bool = False
 
@@ -207,6 +208,26 @@ class Session(Generic[Q]):
 
         Refuses rounds that are not drawn, and judgements that this session's rounds cannot have.
         """
+        loss = self._stated(pool, judgement, view)
+        check_made(self._success, loss, judgement.runs)
+        return loss
+
+    def corrected(self, pool: Pool, judgement: Judgement) -> Loss:
+        """The loss of a judgement that replaces an earlier one.
+
+        Refuses what ``outcome`` refuses, and a loss that takes more runs of a draw than were made.
+        """
+        loss, made = self._stated(pool, judgement, AS_SEEN), self.runs_made.get(judgement.round)
+        if self._success is not None and made is not None:
+            self._success.check_correction(loss if isinstance(loss, float) else None, made)
+        return loss
+
+    @property
+    def _success(self) -> Success | None:
+        """The runs of a draw that have to succeed; None where a draw is one run."""
+        return self.plan.success if isinstance(self.plan, Plan) else None
+
+    def _stated(self, pool: Pool, judgement: Judgement, view: View) -> Loss:
         drawn = self.drawn
         if not 1 <= judgement.round <= drawn:
             raise RoundNotDrawn(
@@ -215,10 +236,7 @@ class Session(Generic[Q]):
                 rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
                 value=judgement.round,
             )
-        loss = self.question.outcome(pool, self.item(judgement.round), judgement, view)
-        success = self.plan.success if isinstance(self.plan, Plan) else None
-        check_made(success, loss, judgement.runs)
-        return loss
+        return self.question.outcome(pool, self.item(judgement.round), judgement, view)
 
     def presented(self, pool: Pool, item: Item, round_: int) -> dict[str, Any]:
         """The ``item`` of a round as its judge sees it, with its answers if these are compared.
@@ -273,14 +291,19 @@ class Session(Generic[Q]):
         """
         if self.stale:
             self.question.restart()
-            self.stale = False
-        before = self.folded
+            self.restarted()
         self.question.follow(self.rounds, most)
         if self.runs_made:
-            for round_ in range(before + 1, self.folded + 1):
-                if self.answer(round_) is not None:
+            for round_ in range(self.runs_counted + 1, self.folded + 1):
+                if self.rounds.losses(round_ - 1)[0] is not None:
                     self.runs += self.runs_made[round_]
+            self.runs_counted = self.folded
         return self
+
+    def restarted(self) -> None:
+        """Note that the question has gone back to before a judgement that was corrected."""
+        self.stale = False
+        self.runs = self.runs_counted = 0
 
     def rounds_to_fold(self, judged: Collection[int]) -> int:
         """Rounds to fold once the rounds ``judged`` are judged, those to bet on again included.
@@ -337,8 +360,11 @@ class Session(Generic[Q]):
         if not 1 <= event.round <= self.drawn or not self.rounds.is_judged(event.round - 1):
             message = f"round {event.round} has no judgement to correct"
             raise ValueError(message)
+        success, made = self._success, self.runs_made.get(event.round)
+        if success is not None and not success.allows(event.loss, made):
+            raise Mismatch(f"ledger[{self.sequence - 1}]", event, "a loss of the runs made")
         self.stale |= self.refolds(event)
-        self.rounds.correct(event.round - 1, event.loss)
+        self.rounds.correct(event.round - 1, event.loss, self.sequence)
         self.corrections += 1
 
     def _changed(self, event: Change) -> StoppingRule:

@@ -159,14 +159,14 @@ async def _earlier_receipt(
     """
     judgement = correction.judgement
     must_take_labels(journal)
-    _correctable(journal.session)
+    state = _correctable(journal.session)
     _must_be_blind(journal.session, judgement, blind=journal.blind)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)
     others = latest is not None and latest["detail"].get("key") != journal.key_id
     repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
     if own_only and not repeated:
         await _must_be_own(db, journal, judgement.round, others=others)
-    journal.state.outcome(journal.session.pool, judgement)
+    state.corrected(journal.session.pool, judgement)
     _must_be_judged(journal, judgement.round)
     if latest is None or not repeated:
         return None
@@ -293,7 +293,7 @@ async def _refold_ahead(
             if slot.session is None:
                 slot.session = await rebuild(context, session_id)
             state = mean_session(slot.session.state)
-            if state is None or not state.question.correctable:
+            if state is None:
                 return None
             _must_be_blind(slot.session, judgement, blind=context.blind)
             # A process that is behind the ledger does not know the round
@@ -316,7 +316,7 @@ async def _refold_ahead(
 
 
 def _event(session: CachedSession, judgement: Judgement) -> Amendment:
-    loss = session.state.outcome(session.pool, judgement)
+    loss = session.state.corrected(session.pool, judgement)
     if isinstance(loss, tuple):
         raise TypeError(loss)
     return Amendment(judgement.round, loss)
@@ -325,16 +325,8 @@ def _event(session: CachedSession, judgement: Judgement) -> Amendment:
 def _correctable(session: CachedSession) -> Session[Mean]:
     """The session, where a judgement can be corrected; refused where it cannot."""
     mean = mean_session(session.state)
-    if mean is not None and mean.question.correctable:
-        return mean
     if mean is not None:
-        raise InvalidValue(
-            "A session with `repeats` or `success` takes no corrections: which runs came later"
-            " followed from what the judges had said. Open another session on the pool.",
-            field="session_id",
-            rule="a session without `repeats` and `success`",
-            value=session.plan.kind,
-        )
+        return mean
     raise InvalidValue(
         f"A session that {session.state.question.purpose} takes no corrections: from which"
         " strata later items were drawn followed from what the judges had said. Open another"

@@ -148,8 +148,9 @@ class ClaimPredictor(Predictor):
         """Sum of the surrogates of the items not drawn."""
         return self._sum_left(self.left, self.fit.mean)
 
-    def expect(self, draw: Draw) -> Expectation:
+    def expect(self, draw: Draw, *, corrected: bool = False) -> Expectation:
         """Return the prediction of the next draw; the table counts its item."""
+        del corrected  # A table takes none
         left, fit, q = self.left, self.fit, draw.q_by_stratum
         mean = float(self._known.fits.mean[self._metric, self._code[draw.item]])
         return Expectation(

@@ -166,7 +166,7 @@ _TASK = text(
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
            pools.systems, pools.metrics, pools.levels, pools.score, sessions.plan->'panel' AS panel,
-           sessions.plan ?| ARRAY['table', 'best', 'repeats', 'success'] AS stands,
+           sessions.plan ?| ARRAY['table', 'best'] AS stands,
            coalesce(sessions.plan->>'target' = 'runs', false) AS runs,
            coalesce((sessions.plan->'repeats')::boolean, false) AS repeats,
            sessions.plan->'success' AS success,
