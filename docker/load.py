@@ -6,6 +6,7 @@ import pkgutil
 import celeus
 
 OTHER = (
+    "celeus.agents.mcp_server",
     "celeus.demo",
     "celeus.gates.plugin",
     "celeus.harnesses",

@@ -393,6 +393,30 @@ def test_settings_may_be_fixed_at_the_opening(
 
 
 @pytest.mark.nightly
+def test_what_is_evaluated_is_named_by_its_digest(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("422")
+    page = signed_in("manage", "read")
+    chosen(page, made_pool(server))
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now")
+    page.get_by_text("Name what is evaluated by its digest").click()
+    page.get_by_label("What it is called").fill("model.safetensors")
+    # No plan is another one for it
+    expect(page.locator("#planner")).not_to_have_class(re.compile("stale"))
+    page.get_by_role("button", name="Open the session").click()
+    digest = page.get_by_label("Digest, in hexadecimal digits")
+    expect(digest).to_have_attribute("aria-invalid", "true")
+    digest.fill("ab" * 32)
+    assert barriers(page) == []
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    (session,) = kept(server, "sessions")
+    [subject] = session["subject"]
+    assert subject == {"name": "model.safetensors", "algorithm": "sha256", "digest": "ab" * 32}
+
+
+@pytest.mark.nightly
 def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_told(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:

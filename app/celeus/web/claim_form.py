@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 from celeus.api.pools.losses import LineupOut, SystemsOut
 from celeus.api.pools.pools import PoolOut
 from celeus.core.insights.figures import count
+from celeus.core.plans.subject import DIGITS
 from celeus.core.pools.surrogates import strategies_for
 from celeus.web.wording import counted
 
@@ -42,6 +43,11 @@ class ClaimForm:
         named = None if pool is None else pool.systems
         self.several = named.names if isinstance(named, LineupOut) else None
         self.systems = (named.a, named.b) if isinstance(named, SystemsOut) else ("A", "B")
+
+    @property
+    def algorithms(self) -> list[str]:
+        """Return the algorithms of digests, the usual one first."""
+        return list(DIGITS)
 
     @property
     def makes(self) -> Literal["best", "metrics", "difference", "mean"]:

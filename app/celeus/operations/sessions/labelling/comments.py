@@ -88,15 +88,15 @@ _UNSAY = text(
         AND rater = :rater
     """
 )
+# Draws and items are sought one by one: a join may read a whole pool that statistics do not know
 _LIST = with_kinds(
     """
-    SELECT comments.round, items.id AS item, comments.comment, comments.key_id AS key,
-           keys.name AS author, comments.worker, nullif(comments.rater, '') AS rater, comments.at
-    FROM comments JOIN sessions USING (session_id)
-    JOIN events ON events.session_id = comments.session_id AND events.round = comments.round
-        AND events.kind = :draw
-    JOIN items ON items.pool_id = sessions.pool_id AND items.index = events.item
-    LEFT JOIN keys ON keys.key_id = comments.key_id
+    SELECT comments.round, comments.comment, comments.key_id AS key, keys.name AS author,
+        comments.worker, nullif(comments.rater, '') AS rater, comments.at,
+        (SELECT id FROM items WHERE pool_id = sessions.pool_id AND index = (
+            SELECT item FROM events WHERE session_id = comments.session_id
+                AND round = comments.round AND kind = :draw)) AS item
+    FROM comments JOIN sessions USING (session_id) LEFT JOIN keys ON keys.key_id = comments.key_id
     WHERE comments.session_id = :session_id AND comments.round > :after
     ORDER BY comments.round FETCH FIRST :limit ROWS WITH TIES
     """

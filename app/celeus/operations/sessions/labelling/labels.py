@@ -226,6 +226,8 @@ async def _parts(
     """
     mask = labels.in_group(wanted)
     statement = _statement(wanted)
+    # The database knows neither groups nor verdicts: of what they leave out it reads all
+    read = most + 1 if mask is None and not wanted.differs else EVENTS_AT_ONCE
     first, last = 0, labels.until
     if after is not None:
         first, last = (first, min(last, after - 1)) if wanted.newest else (after, last)
@@ -240,7 +242,8 @@ async def _parts(
             await one_snapshot(db)
             # Of a session that is deleted meanwhile nobody gets a part and takes it for all
             await document_of(db, context.project_id, labels.session_id)
-            rows = await _window(db, labels, wanted, statement, (start, end))
+            window = {"after": start, "last": end, "most": read}
+            rows = await _window(db, labels, wanted, statement, window)
         if mask is not None:
             rows = [row for row in rows if mask[row["item"]]]
         reached = start + 1 if wanted.newest else end
@@ -254,14 +257,13 @@ async def _window(
     labels: Labels,
     wanted: LabelFilter,
     statement: TextClause,
-    window: tuple[int, int],
+    window: Mapping[str, int],
 ) -> list[dict[str, Any]]:
-    params = {
+    params: dict[str, Any] = {
         "session_id": labels.session_id,
         "pool_id": labels.pool_id,
-        "after": window[0],
-        "last": window[1],
         "until": labels.until,
+        **window,
     }
     if wanted.above is not None:
         params["above"] = wanted.above
@@ -301,14 +303,16 @@ def _statement(wanted: LabelFilter) -> TextClause:
     """The statement that reads a part of the ledger."""
     filters = [clause for name, clause in _FILTERS.items() if _asks(getattr(wanted, name))]
     where = f" WHERE {' AND '.join(filters)}" if filters else ""
-    return with_kinds(f"{_LABELS}{where} ORDER BY sequence {'DESC' if wanted.newest else 'ASC'}")
+    order = "DESC" if wanted.newest else "ASC"
+    return with_kinds(f"{_LABELS}{where} ORDER BY sequence {order} LIMIT :most")
 
 
 def _asks(value: object) -> bool:
     return value is not None and value is not False
 
 
-# The limit has each draw sought by its round, where the planner knows nothing of a new ledger yet.
+# The limit has each draw sought by its round, and the subquery each item by its index, where the
+# planner knows nothing of a new ledger or pool yet: a join read the whole pool.
 # Of a judgement the last correction: of a round the last amendment, of a rating in a panel the last
 # of its rater and turn. A rating that corrects an earlier one is no judgement of its own.
 _LABELS = """
@@ -354,8 +358,9 @@ _LABELS = """
                     AND earlier.detail->>'rater' = one.detail->>'rater'
                     AND earlier.detail->>'turn' IS NOT DISTINCT FROM one.detail->>'turn'))
     )
-    SELECT judged.*, items.id FROM judged
-    JOIN items ON items.pool_id = :pool_id AND items.index = judged.item
+    SELECT judged.*,
+        (SELECT id FROM items WHERE pool_id = :pool_id AND index = judged.item) AS id
+    FROM judged
     """
 # One part for each index on the rounds of some kinds
 _EVENTS = with_kinds(

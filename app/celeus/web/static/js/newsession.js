@@ -32,7 +32,7 @@ const BOTH = ["sharp", "uniform"];
 const OF_POOL = ["claim", "strategy-field", "risk-field"];
 const CLAIM = ["claim", "runs"];
 /** What is said at the opening, and changes no plan. */
-const OPENING = ["name", "instructions", "fixed", "lease_seconds"];
+const OPENING = ["name", "instructions", "subject", "fixed", "lease_seconds"];
 
 /**
  * @type {{
@@ -185,6 +185,10 @@ function chooseAgain() {
 /* What is asked for; a field that cannot be read is told by its name. */
 function claim(parts = CLAIM) {
   const { questions: question, question_of: of, ...asked } = bodyOf(shownFields(parts));
+  const { name, digest } = asked.subject ?? {};
+  // An algorithm is always chosen
+  if (name === undefined && digest === undefined) delete asked.subject;
+  else asked.subject = [asked.subject];
   const asks = question?.side !== undefined;
   if (asks)
     asked[of === "groups" ? "group_questions" : "questions"] = [
@@ -339,7 +343,7 @@ function settings() {
   const apart = isTable() ? OPENING : [...OPENING, "precision"];
   return JSON.stringify(
     shownFields([...CLAIM, "risk-field"])
-      .filter(({ name }) => !apart.includes(name))
+      .filter(({ name }) => !apart.includes(name.replace(/\..*/s, "")))
       .map(({ name, value }) => [name, value]),
   );
 }
