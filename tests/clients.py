@@ -30,7 +30,7 @@ def service_of(settings: Settings) -> Iterator[FastAPI]:
 async def serving(settings: Settings, **changed: object) -> AsyncIterator[httpx.AsyncClient]:
     """A client, with the key of the tests, of a service with these settings."""
     async with visited(settings.model_copy(update=changed)) as client:
-        client.headers |= bearer()
+        client.headers.update(bearer())
         yield client
 
 

@@ -240,7 +240,7 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
             used.set()
 
     async with serving(settings) as client:
-        client.headers |= bearer(token)
+        client.headers.update(bearer(token))
         users = [asyncio.create_task(use(client)) for _ in range(4)]
         await used.wait()
         ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
