@@ -15,6 +15,7 @@ from celeus.main import create_app
 from celeus.operations.certificates.signing_keys import make_key
 from celeus.settings import Settings
 from tests.api.contract import client_with
+from tests.clients import service_of
 from tests.conftest import empty
 from tests.keys import bearer, key_in
 
@@ -51,8 +52,8 @@ async def open_app() -> AsyncIterator[Callable[[Settings], Awaitable[FastAPI]]]:
 
     async def opened(settings: Settings) -> FastAPI:
         if settings not in kept:
-            app = create_app(settings)
             stack = AsyncExitStack()
+            app = stack.enter_context(service_of(settings))
             await stack.enter_async_context(app.router.lifespan_context(app))
             kept[settings] = app, stack
         kept.move_to_end(settings)
@@ -75,12 +76,17 @@ async def app(
     """The service with its context open.
 
     Tests with the same settings share one; those marked ``own_app`` get one that nobody has used,
-    and nobody will.
+    and nobody will; those marked ``own_context`` one that nobody else has open.
     """
     if request.node.get_closest_marker("own_app") is not None:
         app = create_app(settings)
         async with app.router.lifespan_context(app):
             yield app
+        return
+    if request.node.get_closest_marker("own_context") is not None:
+        with service_of(settings) as app:
+            async with app.router.lifespan_context(app):
+                yield app
         return
     yield await open_app(settings)
     # In a thread: what the service has under way in this loop may hold a lock

@@ -26,7 +26,7 @@ PLACES = 2
 PATIENCE_SECONDS = 300.0
 NOBODY = f"pool_{0:032x}"
 
-pytestmark = pytest.mark.own_app
+pytestmark = pytest.mark.own_context
 
 
 @pytest.fixture

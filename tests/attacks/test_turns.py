@@ -8,6 +8,7 @@ import pytest
 
 from tests.attacks.tally import TRIES
 from tests.keys import ADMIN, key_in
+from tests.nightly import by_day
 from tests.servers import Service
 
 CONNECTIONS = 100
@@ -49,7 +50,7 @@ async def test_others_are_answered_between_requests_made_all_at_once(service: Se
     assert sorted(counts)[len(counts) // 2] < CONNECTIONS // 4, counts
 
 
-@pytest.mark.parametrize("shows", ["keys of a project", "wrong keys", "wrong addresses"])
+@pytest.mark.parametrize("shows", by_day(1, ["keys of a project", "wrong keys", "wrong addresses"]))
 async def test_a_project_has_its_turns_whatever_the_others_show(
     service: Service, database_url: str, shows: str
 ) -> None:

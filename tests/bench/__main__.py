@@ -14,8 +14,6 @@ from rich.console import Console
 
 from tests.bench.attacks import attack_lines
 from tests.bench.background import background_lines
-from tests.bench.certificates import certificate_lines
-from tests.bench.comparisons import comparison_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
 from tests.bench.gaps import gap_lines
@@ -26,7 +24,6 @@ from tests.bench.scale.comparison import fleet_lines, scale_lines
 from tests.bench.scale.footprint import footprint_lines
 from tests.bench.scale.volume import volume_lines
 from tests.bench.uploads import upload_lines
-from tests.bench.watching import watch_lines
 from tests.bench.worlds import world
 
 
@@ -34,10 +31,7 @@ class Part(StrEnum):
     """What can be measured by itself."""
 
     FOLD = "fold"
-    VERIFY = "verify"
-    WATCH = "watch"
     UPLOAD = "upload"
-    COMPARE = "compare"
     CYCLE = "cycle"
     LOAD = "load"
     BACKGROUND = "background"
@@ -53,7 +47,6 @@ class Part(StrEnum):
 PAGE_WIDTH = 130
 SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.UPLOAD: ("Pools in, sessions open", upload_lines),
-    Part.COMPARE: ("A comparison beside one system", comparison_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
     Part.LOAD: ("Label cycles offered at a steady rate", load_lines),
     Part.BACKGROUND: ("Label cycles while long work goes on", background_lines),
@@ -83,12 +76,6 @@ def main(
     if Part.FOLD in wanted:
         folds = fold_lines(evaldata, quick=quick)
         shown(console, "The core alone", folds, markdown=markdown)
-    if Part.VERIFY in wanted:
-        found = certificate_lines(quick=quick)
-        shown(console, "Certificates verified by a process of its own", found, markdown=markdown)
-    if Part.WATCH in wanted:
-        watching = watch_lines(quick=quick)
-        shown(console, "Watching over requests", watching, markdown=markdown)
     if wanted & SERVED.keys():
         with world() as running:
             console.print(running.versions(), highlight=False)

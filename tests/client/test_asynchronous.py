@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from celeus import AsyncClient, AsyncSession, Problem, Turn
-from celeus.main import create_app
 from celeus.settings import Settings
 from tests.client.pools import exam
+from tests.clients import service_of
 from tests.keys import ADMIN
 
 ROWS, LOSSES = exam(100)
@@ -18,13 +18,14 @@ ROWS, LOSSES = exam(100)
 
 @pytest.fixture
 async def client(database_url: str, redis_url: str) -> AsyncIterator[AsyncClient]:
-    app = create_app(Settings(database_url=database_url, redis_url=redis_url))
-    async with (
-        app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http,
-        AsyncClient("http://celeus.test", ADMIN, http=http) as client,
-    ):
-        yield client
+    settings = Settings(database_url=database_url, redis_url=redis_url)
+    with service_of(settings) as app:
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http,
+            AsyncClient("http://celeus.test", ADMIN, http=http) as client,
+        ):
+            yield client
 
 
 @pytest.fixture

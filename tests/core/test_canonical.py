@@ -1,3 +1,5 @@
+"""Canonical JSON, and plain values read as what they are or refused at their place."""
+
 import math
 import struct
 from typing import Any
@@ -8,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from celeus.core.canonical import canonical_json
+from celeus.core.plain import Mismatch, number, whole
 from celeus.core.plans.stopping import StopReason
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**53) + 1, 2**53 - 1)
@@ -62,3 +65,21 @@ def test_what_has_no_canonical_form_is_a_value_error(value: Any) -> None:  # noq
         rfc8785.dumps(value)
     with pytest.raises(ValueError, match=r"."):
         canonical_json(value)
+
+
+@pytest.mark.parametrize("value", [True, None, "1", [], math.nan, math.inf, -math.inf, 10**400])
+def test_what_is_no_finite_number_is_refused(value: object) -> None:
+    for read in (number, whole):
+        with pytest.raises(Mismatch) as refused:
+            read(value, "plan.alpha")
+        assert refused.value.where == "plan.alpha"
+
+
+def test_numbers_are_read_within_their_limits() -> None:
+    assert number(2, "x") == 2.0
+    assert whole(2.0, "x") == 2
+    for value in (-0.1, 1.1):
+        with pytest.raises(Mismatch):
+            number(value, "x", 0, 1)
+    with pytest.raises(Mismatch):
+        whole(0.5, "x")

@@ -21,9 +21,18 @@ from tests.servers import Service, running_services
 
 BASH = shutil.which("bash") or "/bin/sh"
 _MARK = "@@@ block"
+# A status is told in one piece, as another request may end at the same time; and once a stream was
+# begun beside the others, these wait for its first event
 _PRELUDE = """
 set -euo pipefail
-curl() { command curl -w '%{stderr}HTTP %{http_code}\\n' "$@"; }
+curl() {
+    if [ -n "${!:-}" ]; then until [ -s events.txt ]; do sleep 0.02; done; fi
+    local told status=0
+    told=$(mktemp -p .)
+    command curl -w '%{stderr}HTTP %{http_code}\\n' "$@" 2> "$told" || status=$?
+    cat "$told" >&2
+    return $status
+}
 """
 
 

@@ -37,6 +37,12 @@ from tests.core.tabling import WISHES, Tabled, added_later
 
 FOLDER = Path(__file__).parent / "certificates"
 KINDS = ("interim", "final")
+ONCE_FINAL = {
+    *("accuracy", "celeus", "celeus-exact-ahead", "exact-pairs", "known-losses", "weights"),
+    *("known-losses-audited", "no-surrogate", "pairs-exhausted", "sharp-exhausted", "uniform"),
+    *("sharp-graded-ahead", "sharp-labels", "sharp-sure", "sharp-without-precision"),
+}
+"""Sessions without an interim certificate: one of the same question and policy has it."""
 
 
 def _walked(case: Case) -> Case:
@@ -253,13 +259,18 @@ def main() -> None:
             _write(f"{name}.npz", archive.read())
     for name, (pool, build) in CERTIFICATES.items():
         case = build(worlds[pool])
-        for kind in KINDS:
+        for kind in kinds_of(name):
             _write(f"{name}.{pool}.{kind}.json", case.certificate(final=kind == "final"))
     _write(f"{'.'.join(PUSHED)}.final.json", pushed(_walked(opened(worlds[PUSHED[1]]))))
     for name, (pool, seek) in BEST.items():
         _keep(name, pool, seek())
     for name, (pool, claim) in TABLES.items():
         _keep(name, pool, claim())
+
+
+def kinds_of(name: str) -> tuple[str, ...]:
+    """The kinds of certificate that are kept of a session."""
+    return KINDS[1:] if name in ONCE_FINAL else KINDS
 
 
 def pushed(case: Case) -> bytes:

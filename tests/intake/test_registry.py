@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from celeus.errors import InvalidValue
 from celeus.intake.formats.registry import READERS, form_of, sniff
-from celeus.intake.rows import Columns, Options
-from celeus.intake.sources.files import Source
+from celeus.intake.joining import guessed
+from celeus.intake.rows import Columns, Options, Row
+from celeus.intake.sources.files import Source, write
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, refusal, rows
 
 LOGS = {
@@ -117,3 +119,54 @@ def test_a_log_of_an_unknown_form_is_refused_in_one_line(tmp_path: Path, form: s
     path = tmp_path if form == "helm" else tmp_path / "log"
     options = Options(None if form != "helm" else "exact_match", higher=True)
     assert f"is no {form} log as this reader knows it" in refusal(rows, form, path, options=options)
+
+
+@pytest.mark.parametrize("place", ["folder", "none/second"])
+def test_all_files_are_written_or_none(tmp_path: Path, place: str) -> None:
+    (tmp_path / "folder").mkdir()
+    said = refusal(write, {tmp_path / "first": b"1", tmp_path / place: b"2"})
+    assert "cannot be written: " in said
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("before", [None, b"old"])
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path, before: bytes | None) -> None:
+    path = tmp_path / "pool.ndjson"
+    if before is not None:
+        path.write_bytes(before)
+    write({path: b"new"})
+    assert path.read_bytes() == b"new"
+    assert [one.name for one in tmp_path.iterdir()] == ["pool.ndjson"]
+    usual = tmp_path / "usual"
+    usual.write_bytes(b"")
+    assert path.stat().st_mode == usual.stat().st_mode
+
+
+ITEMS = [Row(id=f"q{at}", model="", loss=None, check=str(at)) for at in range(4)]
+
+
+def row(at: int, loss: float, check: str | None = None, model: str = "old") -> Row:
+    return Row(id=f"q{at}", model=model, loss=loss, check=str(at) if check is None else check)
+
+
+def test_every_item_has_a_guess_where_any_has() -> None:
+    # A model's verdict is tempered by the mean of all, which is that of an item without one
+    joined = guessed(ITEMS, [row(0, 1.0), row(1, 0.0), row(2, 0.0), row(9, 1.0)])
+    third = 1 / 3
+    assert [item.name for item in joined.items] == ["q0", "q1", "q2", "q3"]
+    assert [item.guess for item in joined.items] == pytest.approx(
+        [(1 + third) / 2, third / 2, third / 2, third]
+    )
+    assert (joined.models, joined.unguessed) == (("old",), 1)
+
+
+def test_without_logs_there_are_no_guesses() -> None:
+    assert [item.guess for item in guessed(ITEMS, []).items] == [None] * 4
+
+
+def test_logs_of_other_items_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="the logs are of other items: none of them is q0"):
+        guessed(ITEMS, [row(9, 1.0)])
+    said = "item q1 is not the same in the data set and in the log of old: the logs are of two"
+    with pytest.raises(InvalidValue, match=said):
+        guessed(ITEMS, [row(1, 1.0, check="another")])

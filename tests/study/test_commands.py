@@ -86,17 +86,6 @@ def test_rare_losses_are_a_study_of_their_own(run: Run, tmp_path: Path) -> None:
     assert "0.161" not in page
 
 
-def test_lines_of_another_run_are_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
-    options = (*COVERAGE, "--seeds", 1, "--method", "wilson", "--out", tmp_path)
-    run(*options)
-    before = (tmp_path / "coverage.jsonl").read_bytes()
-    answer = run(*options, "--seed", 5)
-    assert answer.status == 1
-    assert answer.err.startswith(f"study: {tmp_path / 'coverage.jsonl'} holds another run")
-    assert answer.err.count("\n") == 1
-    assert (tmp_path / "coverage.jsonl").read_bytes() == before
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from study.engine.rows import Rows
-from study.forecasts import CLAIMS, MADE_UP, POLICIES, REAL, STAGES, draw, page, run, study
-from study.pools.cells import CELLS
+from study.forecasts import CLAIMS, MADE_UP, REAL, STAGES, draw, page, run
 from study.pools.made_up import FEWEST, KINDS, MOST, made_up
 from tests.study.smallpools import write
 
@@ -15,13 +14,6 @@ from tests.study.smallpools import write
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("pools"))
-
-
-def test_every_policy_and_claim_runs_on_every_pool(folder: Path) -> None:
-    jobs = study(folder, 10, 3, quick=False).jobs
-    assert {job["pool"] for job in jobs} == {*KINDS, *CELLS}
-    lines = len(POLICIES) * len(CLAIMS)
-    assert len(jobs) == lines * (10 * len(KINDS) + 3 * len(CELLS))
 
 
 @pytest.mark.parametrize("kind", KINDS)

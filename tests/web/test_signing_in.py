@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from uuid import UUID
 
@@ -16,7 +16,6 @@ from httpx import ASGITransport, AsyncClient, Response
 from sqlalchemy import text
 
 from celeus.errors import KeyNotFound, KeyRetired, SessionNotFound, Unauthenticated
-from celeus.main import create_app
 from celeus.operations.access.authentication import admit
 from celeus.operations.access.browsers import MOST_BROWSERS, csrf_of, sign_in
 from celeus.operations.access.invitations import (
@@ -32,6 +31,7 @@ from celeus.operations.runtime.context import Context
 from celeus.settings import Settings
 from celeus.web.rendering import Templates
 from celeus.web.signin import local_path
+from tests.clients import visited
 from tests.factories import known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
 
@@ -58,15 +58,9 @@ def key_id(token: str) -> str:
     return token.split("_")[1]
 
 
-@asynccontextmanager
-async def service(database_url: str, **chosen: object) -> AsyncIterator[AsyncClient]:
+def service(database_url: str, **chosen: object) -> AbstractAsyncContextManager[AsyncClient]:
     """Another service on the same database, with settings of its own."""
-    settings = Settings(database_url=database_url, **chosen)  # type: ignore[arg-type]
-    app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        transport = ASGITransport(app, raise_app_exceptions=False)
-        async with AsyncClient(transport=transport, base_url="http://celeus.test") as client:
-            yield client
+    return visited(Settings(database_url=database_url, **chosen))  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -22,12 +22,12 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.main import create_app
 from celeus.operations.sessions import rounds
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.settings import Settings
 from tests.api.contract import client_with
 from tests.attacks.tally import TRIES
+from tests.clients import service_of
 from tests.keys import key_in
 from tests.nightly import NIGHTLY
 from tests.operations.wire import Wire, listening, quiet
@@ -145,9 +145,9 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def app(settings: Settings) -> AsyncIterator[FastAPI]:
-    app = create_app(settings)
-    async with quiet(app):
-        yield app
+    with service_of(settings) as app:
+        async with quiet(app):
+            yield app
 
 
 @pytest.fixture

@@ -13,10 +13,12 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from httpx import AsyncClient
 
+from celeus.api.wire import json_body
 from celeus.api.wire.connections import OPEN
 from celeus.main import PAGES, create_app
 from celeus.settings import Settings
 from tests.api.contract import CLOSED, MISSING, ROUTES, Route, client_with, every
+from tests.clients import service_of, serving
 from tests.conftest import Execute
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
@@ -194,8 +196,7 @@ async def test_the_last_use_is_noted_to_the_minute(database_url: str) -> None:
     token = key_in(database_url, "read")
     key_id = token.split("_")[1]
     settings = Settings(database_url=database_url, key_cache_seconds=0)
-    app = create_app(settings)
-    with psycopg.connect(database_url, autocommit=True) as db:
+    with service_of(settings) as app, psycopg.connect(database_url, autocommit=True) as db:
 
         def last_use() -> Any:  # noqa: ANN401 - a moment, or none
             found = db.execute("SELECT last_used_at FROM keys WHERE key_id = %s", [key_id])
@@ -224,7 +225,7 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
     seconds: float, database_url: str, execute: Execute
 ) -> None:
     token = key_in(database_url, "read")
-    app = create_app(Settings(database_url=database_url, key_cache_seconds=seconds))
+    settings = Settings(database_url=database_url, key_cache_seconds=seconds)
     used = asyncio.Event()
 
     async def use(client: AsyncClient) -> tuple[float, int]:
@@ -238,7 +239,8 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
             last = began
             used.set()
 
-    async with app.router.lifespan_context(app), client_with(app, token) as client:
+    async with serving(settings) as client:
+        client.headers.update(bearer(token))
         users = [asyncio.create_task(use(client)) for _ in range(4)]
         await used.wait()
         ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
@@ -247,3 +249,33 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
         for last, status in await asyncio.gather(*users):
             assert status == 401
             assert last <= ended_at + seconds
+
+
+REQUESTS = [
+    ("label", "/v1/pools"),
+    ("label", "/v1/pools/{pool}/planning"),
+    ("label", "/v1/sessions"),
+    ("read", "/v1/sessions/{session}/next"),
+    ("read", "/v1/sessions/{session}/observe"),
+    ("read", "/v1/sessions/{session}/amendments"),
+    ("label", "/v1/pools/{pool}/items"),
+    ("label", "/v1/pool-files?name=a&kind=zero_one"),
+]
+
+
+@pytest.mark.parametrize(("scope", "path"), REQUESTS)
+async def test_a_body_is_not_read_of_who_may_not_send_it(
+    client: AsyncClient, database_url: str, monkeypatch: pytest.MonkeyPatch, scope: str, path: str
+) -> None:
+    pool = await known_pool(client)
+    names = {"pool": pool.id, "session": await opened(client, pool)}
+    read: list[Any] = []
+    monkeypatch.setattr(json_body, "parsed", read.append)
+
+    async def body() -> AsyncIterator[bytes]:
+        read.append("the body")
+        yield b"{}"
+
+    headers = bearer(key_in(database_url, scope)) | {"Content-Type": "application/json"}
+    answer = await client.post(path.format(**names), content=body(), headers=headers)
+    assert (answer.status_code, answer.json()["code"], read) == (403, "scope_missing", [])

@@ -1,8 +1,11 @@
 """A file that becomes a pool in one request, or is only looked at."""
 
 import asyncio
+import gzip
 import io
 import json
+import socket
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,11 +13,15 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fastapi import FastAPI
 
+from celeus.main import create_app
+from celeus.settings import Settings
 from celeus.store.database import Database
 from celeus.store.tables import metadata
+from tests.api.serving import served
 from tests.intake.made import FIXTURES
-from tests.keys import bearer, key_in
+from tests.keys import ADMIN, bearer, key_in
 
 CSV = b"id,surrogate,payload.question\na,0.25,Why?\nb,0.75,<b>How?</b>\n"
 BAD = b"id,surrogate\na,0.25\nb,1.5\nc,much\nd,0.5,more\n"
@@ -194,3 +201,47 @@ async def test_a_file_needs_the_scope_manage(client: httpx.AsyncClient, database
     client.headers.update(bearer(key_in(database_url, "read", "label")))
     answer = await sent(client)
     assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+
+
+ROWS = 600_000
+
+
+def _sent(port: int, key: str, body: bytes) -> socket.socket:
+    """A connection on which a dry run is asked for."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    head = (
+        "POST /v1/pool-files?dry_run=true&name=odd&kind=zero_one HTTP/1.1\r\nHost: celeus.test\r\n"
+        f"Authorization: Bearer {key}\r\nContent-Type: application/gzip\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def _waited(app: FastAPI, taken: int) -> None:
+    end = time.monotonic() + 30
+    while app.state.context.background.running != taken:
+        assert time.monotonic() < end, app.state.context.background.running
+        time.sleep(0.05)
+
+
+def test_a_dry_run_ends_with_its_client_and_a_key_has_half_of_the_places(
+    settings: Settings, database_url: str
+) -> None:
+    other = key_in(database_url, "manage", project="other")
+    app = create_app(settings)
+    body = gzip.compress(b"\n".join([b'{"question": "a"}'] * ROWS))
+    half = settings.background_processes // 2
+    with served(settings, app=app) as port:
+        connections = [_sent(port, ADMIN, body) for _ in range(half + 2)]
+        _waited(app, half)
+        answer = httpx.post(
+            f"http://127.0.0.1:{port}/v1/pool-files?name=mine&kind=zero_one",
+            json=[{"id": "1"}, {"id": "2"}],
+            headers=bearer(other),
+            timeout=60,
+        )
+        assert answer.status_code == 201, answer.text
+        for one in connections:
+            one.close()
+        _waited(app, 0)

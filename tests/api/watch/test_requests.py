@@ -15,10 +15,11 @@ from fastapi import FastAPI
 from celeus.api.watch.middleware import LOGGER
 from celeus.api.watch.requests import WithRequest
 from celeus.commands.service.logs import JsonLines, ShortTarget
-from celeus.main import create_app
 from celeus.settings import Settings
+from tests.api.contract import client_with
+from tests.clients import service_of
 from tests.factories import drawn, known_pool, opened
-from tests.keys import ADMIN, bearer
+from tests.keys import ADMIN
 from tests.receivers import until
 
 WAITING_FOR_ME = """
@@ -54,13 +55,9 @@ async def slow_from(
     settings: Settings, seconds: float
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient]]:
     """A service that warns of requests from so many seconds on, and a client of it."""
-    app = create_app(settings.model_copy(update={"slow_request_seconds": seconds}))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
-    ):
-        yield app, client
+    with service_of(settings.model_copy(update={"slow_request_seconds": seconds})) as app:
+        async with app.router.lifespan_context(app), client_with(app, ADMIN) as client:
+            yield app, client
 
 
 async def test_a_request_has_one_line_with_its_id_key_session_and_time(

@@ -16,7 +16,7 @@ from tests.factories import known_pool, opened
 from tests.receivers import drip, endless, flood, hang, receiving, status, until
 
 # Services that stay open would deliver these messages, too
-pytestmark = pytest.mark.own_app
+pytestmark = pytest.mark.own_context
 
 INSIDE = {"webhook_internal": "127.0.0.1/32", "webhook_http": True}
 LATE_SECONDS = 6.0

@@ -21,7 +21,7 @@ from tests.keys import bearer, key_in
 from tests.receivers import Receiver, Request, receiving, status, until
 
 # Services that stay open would deliver these messages, too
-pytestmark = pytest.mark.own_app
+pytestmark = pytest.mark.own_context
 
 INSIDE = {"webhook_internal": "127.0.0.0/8", "webhook_http": True}
 

@@ -1,7 +1,7 @@
 """Cells tile the scale, leave for good, and hand their wealth to their parts."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -9,9 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from celeus.core.betting.base import WealthLost
-from celeus.core.betting.published import SideBet, Wealth
-from celeus.core.betting.published_bets import Bet, OwnVariance
+from celeus.core.betting.published import Lure, SideBet, Wealth
+from celeus.core.betting.published_bets import (
+    Bet,
+    CommonVariance,
+    OwnVariance,
+    fraction_above,
+    fraction_below,
+)
+from celeus.core.betting.signals import (
+    Extremes,
+    Range,
+    RangeLeft,
+    check,
+    exact_range,
+    floor_range,
+    global_range,
+    signal,
+)
 from celeus.core.interval import Interval
+from tests.core.worlds import mixture
 
 UNIT = Interval(0.0, 1.0)
 
@@ -154,3 +171,142 @@ def test_cutting_keeps_what_is_inside_or_else_the_nearest_end(
     limits: Interval, expected: Interval
 ) -> None:
     assert Interval(0.4, 0.6).cut(limits) == expected
+
+
+ALPHA1 = 0.025
+CANDIDATES = np.array([0.1, 0.35, 0.8])
+ROUNDS = [(0.4, Bet(-1.0, 3.0)), (0.2, Bet(-0.9, 2.5)), (1.3, Bet(-0.5, 2.0))]
+
+
+@pytest.mark.parametrize("origin", [0.0, 0.7, -5.0])
+def test_every_candidate_estimates_the_variance_about_its_own_centre(origin: float) -> None:
+    bettor = OwnVariance(origin)
+    deviations = np.full(3, 0.25)
+    for round_, (value, bet) in enumerate(ROUNDS, start=1):
+        variance = deviations / round_
+        expected = np.sqrt(
+            2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
+        )
+        assert bettor.past.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
+        bettor.record(value, bet)
+        deviations += ((value - bet.offset) / bet.scale - bet.centre(CANDIDATES)) ** 2
+
+
+def test_evalue_has_one_variance_for_all_candidates() -> None:
+    bettor = CommonVariance()
+    total = deviation = 0.0
+    for round_, (value, bet) in enumerate(ROUNDS, start=1):
+        variance = max((0.25 + deviation) / round_, 1e-6)
+        expected = math.sqrt(
+            2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
+        )
+        assert bettor.past.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
+        bettor.record(value, bet)
+        scaled = (value - bet.offset) / bet.scale
+        total += scaled
+        deviation += (scaled - (0.5 + total) / (round_ + 1.0)) ** 2
+
+
+def test_the_variance_keeps_its_digits_far_from_zero() -> None:
+    near, far = OwnVariance(0.0), OwnVariance(1e6)
+    for value, bet in ROUNDS * 100:
+        near.record(value, bet)
+        far.record(value + 1e6, Bet(bet.offset + 1e6, bet.scale))
+    assert far.past.fraction(CANDIDATES + 1e6, ALPHA1, 301) == pytest.approx(
+        near.past.fraction(CANDIDATES, ALPHA1, 301), rel=1e-8
+    )
+
+
+@given(
+    st.floats(0.0, 1e9),
+    st.floats(1e-12, 1e6),
+    st.floats(0.01, 10.0),
+    st.sampled_from([0.0, 0.3, 1.0, 1.0 + 1e-9, -1e-9]),
+)
+def test_no_stake_can_lose_everything(fraction: float, centre: float, c: float, x: float) -> None:
+    """For every number in [0, 1], rounding included, and every centre a cell may still have."""
+    centres = np.array([centre])
+    assert (1.0 + fraction_above(fraction, centres, c) * (x - centres) > 0.0).all()
+    mirrored = 1.0 - centres
+    assert (1.0 - fraction_below(fraction, mirrored, c) * (x - mirrored) > 0.0).all()
+
+
+POOL = Extremes(items=10, lower=-1.0, upper=3.0, least_surrogate=0.0, largest_surrogate=2.0)
+
+
+def test_the_signal_is_the_plug_in_part_and_the_residual_over_n_q() -> None:
+    assert signal(0.5, -0.25, 10, 0.05) == 0.5 - 0.25 / 0.5
+
+
+def test_the_floor_range_takes_the_floor_of_the_items_left() -> None:
+    found = floor_range(0.5, 5, 0.4, POOL)
+    assert found.lower == pytest.approx(0.5 + (-1.0 - 2.0) * 5 / (10 * 0.4))
+    assert found.upper == pytest.approx(0.5 + (3.0 - 0.0) * 5 / (10 * 0.4))
+
+
+def test_the_global_range_is_that_of_the_paper() -> None:
+    found = global_range(0.4, POOL)
+    q_min = 0.4 / 10
+    assert found.lower == pytest.approx(-1.0 - 4.0 * (1.0 - q_min) / (10 * q_min))
+    assert found.upper == pytest.approx(3.0 + 4.0 * (1.0 - q_min) / (10 * q_min))
+
+
+def test_the_exact_range_is_that_of_the_extreme_items() -> None:
+    found = exact_range(0.5, np.array([0.0, 2.0]), np.array([0.25, 0.75]), POOL)
+    assert found == Range(0.5 + min(-1.0 / 2.5, -3.0 / 7.5), 0.5 + max(3.0 / 2.5, 1.0 / 7.5))
+
+
+@pytest.mark.parametrize("value", [-0.001, 1.001, 7.0])
+def test_a_signal_outside_its_range_is_an_error_and_never_clipped(value: float) -> None:
+    with pytest.raises(RangeLeft, match="outside"):
+        check(value, Range(0.0, 1.0))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.4, 1.0, 1.0 + 1e-12])
+def test_rounding_at_the_ends_of_the_range_is_forgiven(value: float) -> None:
+    check(value, Range(0.0, 1.0))
+
+
+LOSS = [0.0, 1.0, 0.25, 0.5]
+SURROGATE = [0.9, 0.1, 0.6, 0.5]
+
+
+@pytest.mark.parametrize("weight", [[1.0, 2.0, 0.0, 5.0], [0.0] * 4])
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4])
+def test_the_mean_estimate_over_every_sequence_is_the_pool_risk(
+    weight: list[float], rounds: int
+) -> None:
+    mean = 0.0
+    for order in permutations(range(4), rounds):
+        proposal = mixture(weight)
+        lure = Lure(4, math.fsum(SURROGATE) / 4.0)
+        probability = 1.0
+        for round_, item in enumerate(order, start=1):
+            q = proposal.probability(item)
+            probability *= q
+            lure.record(LOSS[item] - SURROGATE[item], q)
+            proposal.take(item, round_)
+        mean += probability * lure.value
+    assert mean == pytest.approx(math.fsum(LOSS) / 4.0, abs=1e-12)
+
+
+def test_the_running_sums_give_the_published_formula() -> None:
+    chance = np.random.default_rng(5)
+    residuals, q = chance.normal(size=6), chance.random(6)
+    items = 9
+    lure = Lure(items, 0.3)
+    assert lure.value == 0.3
+    for t in range(1, 7):
+        lure.record(residuals[t - 1], q[t - 1])
+        total = 0.0
+        for m in range(1, t + 1):
+            level = 1.0 / ((items - m + 1) * q[m - 1]) - 1.0
+            total += (1.0 + (items - t) / (items - m) * level) * residuals[m - 1]
+        assert lure.value == pytest.approx(0.3 + total / t)
+
+
+def test_a_fully_judged_pool_has_its_own_mean() -> None:
+    lure = Lure(2, 0.5)
+    lure.record(0.5, 0.7)
+    lure.record(-0.5, 1.0)
+    assert lure.value == pytest.approx(0.5)

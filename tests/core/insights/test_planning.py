@@ -13,22 +13,38 @@ from celeus.core.insights.planning import (
     Losses,
     Scenario,
     SimulationOutcome,
+    Spread,
     assumption_of,
     check_risk,
     fixed_sample,
     floor_of,
     summary,
 )
+from celeus.core.insights.table_planning import (
+    TableCase,
+    TableOutcome,
+    assumptions_of,
+    claim_summary,
+    stream_summary,
+    with_targets,
+)
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.loss_bounds import KnownLosses
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
+from celeus.core.pools.table_pool import Column, Table
 from celeus.core.pools.weights import Weights, relative
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.errors import InvalidValue
 from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, seed_of, simulate
+from celeus.simulation.tables import judge_table
 from study.baselines.fixed_sample import paired_test
 from tests.nightly import by_day
 
@@ -356,3 +372,105 @@ def test_the_margin_is_held_against_the_lightest_item() -> None:
     with pytest.raises(InvalidValue, match="the lightest of"):
         make_plan(Claim(decide=0.9 * lightest), facts, policy_named("sharp"), "0" * 64)
     assert same.any()
+
+
+TABLE_ITEMS = 600
+METRICS = (
+    Metric("right", LossScale("zero_one", 0.0, 1.0)),
+    Metric("stars", LossScale("bounded", 0.0, 4.0)),
+)
+WISH = TableSettings(precision={"right": 0.15, "stars": 0.6}, group_precision={"right": 0.4})
+
+
+def table(*, known: bool = False) -> Table:
+    chance = np.random.default_rng(5)
+    guess = chance.beta(0.5, 2.5, TABLE_ITEMS)
+    none = np.zeros(TABLE_ITEMS)
+    losses = np.full((TABLE_ITEMS, 2), np.nan)
+    if known:
+        losses[::4, 1] = 4.0
+    own = [Scores(guess, none), Scores(4.0 * guess, none)]
+    return Table.of(
+        METRICS, own, [Column.of("half", (np.arange(TABLE_ITEMS) % 2).astype(str))], losses
+    )
+
+
+def outcome(case: TableCase, number: int, seed: int = 0) -> TableOutcome:
+    *_, last = case.run(number, seed)
+    return last
+
+
+def case_of(own: Table, wish: TableSettings = WISH, **risks: float) -> TableCase:
+    plan = with_targets(plan_table(wish, own, "0" * 64, "0" * 64))
+    return TableCase(plan, own, assumptions_of(own, risks), "right")
+
+
+def test_simulated_sessions_take_the_labels_that_real_ones_take() -> None:
+    own = table()
+    case = case_of(own)
+    planned = [outcome(case, number) for number in range(6)]
+    chance = np.random.default_rng(6)
+    mean = np.stack([own.surrogate[:, 0], own.surrogate[:, 1]], axis=1)
+    losses = np.stack(
+        [
+            (chance.random(TABLE_ITEMS) < mean[:, 0]).astype(float),
+            4.0 * chance.beta(2.0 * mean[:, 1] + 1e-9, 2.0 * (1.0 - mean[:, 1])),
+        ],
+        axis=1,
+    )
+    real = [judge_table(own, losses, WISH, seed_of(7, run)).labels for run in range(6)]
+    assert stream_summary(planned).labels is not None
+    assert np.median([one.labels for one in planned]) == pytest.approx(np.median(real), rel=0.15)
+
+
+def test_equal_seeds_give_equal_sessions_and_every_claim_its_labels() -> None:
+    case = case_of(table())
+    first, again, other = outcome(case, 0), outcome(case, 0), outcome(case, 0, seed=1)
+    assert first == again != other
+    assert first.reached
+    wants = [claim.wants for claim in case.plan.claims]
+    assert [at is not None for at in first.met] == wants
+    assert max(at for at in first.met if at is not None) == first.labels
+    told = claim_summary([first, other], 0)
+    assert (told.runs, told.reached) == (2, 1.0)
+
+
+def test_a_session_that_does_not_end_in_time_says_what_it_came_to() -> None:
+    fine = replace(WISH, precision={"right": 0.04, "stars": 0.16})
+    so_far = next(case_of(table(), fine).run(0, 0))
+    assert (so_far.labels, so_far.ended, so_far.reached) == (100, False, False)
+    whole = stream_summary([so_far])
+    assert (whole.runs, whole.labels, whole.more_than) == (0, None, 100)
+    for at, met in enumerate(so_far.met):
+        told = claim_summary([so_far], at)
+        assert told.more_than == (100 if met is None else None)
+        assert told.labels == (None if met is None else Spread(met, met, met))
+    assert stream_summary([]).more_than == claim_summary([], 0).more_than == 0
+
+
+@pytest.mark.parametrize("groups", [{}, {"right": 0.4}], ids=["overall", "groups"])
+def test_groups_without_a_target_change_no_draw(groups: dict[str, float]) -> None:
+    own = table()
+    plan = plan_table(replace(WISH, group_precision=groups), own, "0" * 64, "0" * 64)
+    lean = with_targets(plan)
+    assert len(lean.claims) == (2 + 2 * 2 if groups else 2)
+    sessions = [Session.of(TableQuestion(one, own, b"seed"), b"seed") for one in (lean, plan)]
+    chance = np.random.default_rng(8)
+    for _ in range(80):
+        draws = [one.propose() for one in sessions]
+        assert draws[0].item == draws[1].item
+        assert draws[0].q == pytest.approx(draws[1].q, rel=1e-12)
+        losses = [float(chance.random() < 0.2), 4.0 * float(chance.random())]
+        for one, draw in zip(sessions, draws, strict=True):
+            one.apply(draw)
+            one.observe(draw.round, tuple(losses))
+
+
+def test_a_risk_moves_its_metric_alone_and_known_losses_stay() -> None:
+    own = table(known=True)
+    right, stars = case_of(own, right=0.4).assumptions
+    assert float(right.mean.mean()) == pytest.approx(0.4)
+    assert stars.known is not None
+    assert stars.known.sum() == TABLE_ITEMS // 4
+    assert stars.mean[::4] == pytest.approx(1.0)
+    assert outcome(case_of(own, right=0.4), 0).reached

@@ -11,10 +11,12 @@ import rfc8785
 
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import (
+    MOST_RUNS,
     Claim,
     Plan,
     PoolFacts,
     cell_width,
+    check_budget,
     check_precision,
     make_plan,
     precision_warning,
@@ -289,3 +291,147 @@ def test_a_population_is_claimed_of_versions_whose_makers_saw_no_labels(seen: An
     with pytest.raises(InvalidValue) as refused:
         make_plan(Claim(target="population"), facts, policy_named("sharp"), "c")
     assert refused.value.field == "target"
+
+
+def planned_panel(**claim: object) -> Plan:
+    return make_plan(Claim(**claim), FACTS, policy_named("sharp"), "commitment")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("raters", "target", "why"),
+    [
+        ("random", "pool", "Whoever comes"),
+        ("random", "population", "Whoever comes"),
+        ("pairs", "population", "no independent draws"),
+        ("many", "pool", "no such way"),
+    ],
+)
+def test_what_an_interval_would_not_hold_is_refused_by_name(
+    raters: str, target: str, why: str
+) -> None:
+    with pytest.raises(InvalidValue, match=why) as refused:
+        planned_panel(raters=raters, target=target)
+    assert (refused.value.field, refused.value.value) == ("raters", raters)
+
+
+@pytest.mark.parametrize("raters", ["pairs", "assigned"])
+def test_a_plan_says_whose_judgements_losses_are(raters: str) -> None:
+    plan = planned_panel(raters=raters)
+    assert Plan.from_dict(plan.to_dict()) == plan
+    assert plan.digest != planned_panel().digest
+    assert "raters" not in planned_panel().to_dict()
+
+
+def test_a_plan_names_its_panel() -> None:
+    panel = ("ann", "ben", "cid")
+    plan = planned_panel(raters="assigned", protocol="two_then_third", panel=panel)
+    assert Plan.from_dict(plan.to_dict()) == plan
+    assert plan.to_dict()["panel"] == list(panel)
+    turned = planned_panel(raters="assigned", protocol="two_then_third", panel=panel[::-1])
+    assert plan.digest != turned.digest
+    assert {"protocol", "panel"}.isdisjoint(planned_panel(raters="assigned").to_dict())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "panel", "field", "why"),
+    [
+        ("two_then_third", (), "panel", "Who comes may depend on the item"),
+        ("two_then_third", ("ann", "ben"), "panel", "Who comes"),
+        ("consensus", ("ann",), "panel", "Who comes"),
+        ("consensus", ("ann", "ann"), "panel", "each once"),
+        ("consensus", tuple(map(str, range(51))), "panel", "at most 50"),
+        ("vote", ("ann", "ben"), "protocol", "two_then_third or consensus"),
+        (None, ("ann", "ben"), "protocol", "named where there is a panel"),
+    ],
+)
+def test_a_panel_is_named_and_large_enough_for_its_protocol(
+    protocol: str | None, panel: tuple[str, ...], field: str, why: str
+) -> None:
+    with pytest.raises(InvalidValue, match=why) as refused:
+        planned_panel(raters="assigned", protocol=protocol, panel=panel)
+    assert refused.value.field == field
+
+
+RUN_FACTS = PoolFacts("runs", 200, 0.0, 1.0, whole_losses=True)
+RUNS = Claim(target="runs", precision=0.2)
+AGAIN = replace(RUNS, repeats=True)
+
+
+def planned_runs(claim: Claim, facts: PoolFacts = RUN_FACTS, policy: str = "sharp") -> Plan:
+    return make_plan(claim, facts, policy_named(policy), "commitment")
+
+
+def test_chances_that_differ_by_item_take_the_start_for_graded_losses() -> None:
+    """The exact start is that of equal chances."""
+    assert planned_runs(RUNS).bound.kind == "pairs"
+    assert planned_runs(replace(RUNS, target="population")).bound.kind == "exact_pairs"
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts", "field"),
+    [
+        (replace(RUNS, population_bound="exact_pairs"), RUN_FACTS, "population_bound"),
+        (
+            replace(RUNS, margin=0.1, margin_assumption="a reason"),
+            RUN_FACTS,
+            "population_bound",
+        ),
+        (replace(RUNS, raters="assigned"), RUN_FACTS, "raters"),
+        (RUNS, replace(RUN_FACTS, known=KnownLosses(3, 1.0, {"stated": 3})), "target"),
+        (replace(RUNS, target="tasks"), RUN_FACTS, "target"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_holds_of_one_run_alone_is_refused(claim: Claim, facts: PoolFacts, field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        planned_runs(claim, facts)
+    assert refused.value.field == field
+
+
+def test_known_losses_are_run_again_under_audit() -> None:
+    facts = replace(RUN_FACTS, known=KnownLosses(3, 1.0, {"stated": 3}))
+    assert planned_runs(replace(RUNS, audit=True), facts).drawable == RUN_FACTS.items
+
+
+def test_items_that_are_run_again_need_no_step_to_other_runs_and_a_budget_of_runs() -> None:
+    plan = planned_runs(replace(AGAIN, success="any of 3"))
+    assert plan.bound.kind == "none"
+    assert plan.budget == 193, "twice (z / width)^2"
+    assert (
+        planned_runs(replace(AGAIN, budget=4 * RUN_FACTS.items)).most_draws >= 4 * RUN_FACTS.items
+    )
+    assert Plan.from_dict(plan.to_dict()) == plan
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts", "field"),
+    [
+        (replace(AGAIN, precision=None), RUN_FACTS, "budget"),
+        (replace(AGAIN, budget=10**7), RUN_FACTS, "budget"),
+        (replace(AGAIN, population_bound="kl"), RUN_FACTS, "population_bound"),
+        (replace(AGAIN, target="pool"), RUN_FACTS, "repeats"),
+        (AGAIN, replace(RUN_FACTS, lower=-1.0, difference=True), "repeats"),
+        (replace(RUNS, target="pool", success="all of 4"), RUN_FACTS, "success"),
+        (
+            replace(RUNS, success="all of 4"),
+            replace(RUN_FACTS, whole_losses=False),
+            "success",
+        ),
+        (replace(RUNS, success="all of 101"), RUN_FACTS, "success"),
+    ],
+)
+def test_what_repeats_cannot_have_is_refused(claim: Claim, facts: PoolFacts, field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        planned_runs(claim, facts)
+    assert refused.value.field == field
+
+
+def test_published_policies_run_every_item_once() -> None:
+    with pytest.raises(InvalidValue, match="run again"):
+        planned_runs(AGAIN, policy="celeus")
+
+
+def test_a_budget_is_refused_by_what_it_counts() -> None:
+    with pytest.raises(InvalidValue, match="1000000 items of the pool"):
+        check_budget(MOST_RUNS + 1, MOST_RUNS)
+    with pytest.raises(InvalidValue, match="at most 1000000 draws"):
+        check_budget(MOST_RUNS + 1, MOST_RUNS, repeats=True)

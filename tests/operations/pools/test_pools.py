@@ -1,3 +1,5 @@
+"""Imports and mappings of pools."""
+
 import asyncio
 import json
 from collections.abc import Generator, Iterator
@@ -16,13 +18,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
 from celeus.core.pools.rows import growth
-from celeus.errors import (
-    EmptyPool,
-    InvalidValue,
-    PoolBusy,
-)
+from celeus.errors import EmptyPool, InvalidValue, PoolBusy
 from celeus.operations.pools import imports, pools
-from celeus.operations.pools.imports import ImportOptions, Rows
+from celeus.operations.pools.imports import (
+    MOST_REMEMBERED,
+    ImportOptions,
+    Rows,
+    remember_mapping,
+    remembered_mappings,
+)
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import Columns, PoolRecord, read_chunks
 from celeus.operations.runtime.context import Context
@@ -270,3 +274,18 @@ async def test_sixteen_imports_at_once_leave_whole_uploads_only(context: Context
     assert chain(CHAIN_START, [rfc8785.dumps([item.id, None]) for item in listed]) == (
         pool.items_digest
     )
+
+
+async def test_those_used_last_are_kept_and_the_last_one_comes_first(context: Context) -> None:
+    for number in range(MOST_REMEMBERED + 2):
+        await remember_mapping(context, {f"column {number}": "text"})
+    await remember_mapping(context, {"column 7": "answer"})
+    found = await remembered_mappings(context)
+    assert len(found) == MOST_REMEMBERED
+    assert found[0] == {"column 7": "answer"}
+    assert {"column 0": "text"} not in found
+
+
+async def test_a_mapping_of_very_many_columns_is_not_kept(context: Context) -> None:
+    await remember_mapping(context, {f"column {number}": "hidden" for number in range(5_000)})
+    assert await remembered_mappings(context) == []

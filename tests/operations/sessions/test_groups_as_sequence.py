@@ -25,7 +25,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.session.outcome import Judgement
 from celeus.errors import BoundContradicted, Refusal
-from celeus.main import create_app
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.sessions import rounds
@@ -36,6 +35,7 @@ from celeus.operations.sessions.journal import Journal
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests import lineups, pairs
+from tests.clients import service_of
 from tests.keys import ADMIN, bearer, key_in
 from tests.nightly import NIGHTLY
 from tests.operations.wire import Wire, listening, quiet
@@ -317,9 +317,9 @@ class Mix:
 @pytest.fixture
 async def app(database_url: str) -> AsyncIterator[FastAPI]:
     """Without Redis, and nothing that looks for work by the clock."""
-    app = create_app(Settings(database_url=database_url, database_pool_size=8))
-    async with quiet(app):
-        yield app
+    with service_of(Settings(database_url=database_url, database_pool_size=8)) as app:
+        async with quiet(app):
+            yield app
 
 
 @pytest.fixture

@@ -10,24 +10,18 @@ from celeus.core.plans.plan import Claim
 from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import seed_of
 from study.baselines.fixed_sample import paired_test
-from study.engine.rows import Rows, Values
+from study.engine.rows import Values
 from study.pools.cells import cell
-from study.pools.differences import WORLDS, border
+from study.pools.differences import border
 from study.pools.systems import PAIRS, systems
 from study.tables import compare
 from study.tables.compare import (
     BESIDE,
-    DECISIONS,
     FIELDS,
     KNOWN,
     NEW,
-    OLD_LABELS,
-    PROPOSED,
     SEPARATE,
     WAYS,
-    draw,
-    jobs,
-    page,
     to_exhaustion,
 )
 from tests.study.smallpools import write
@@ -38,11 +32,6 @@ MMLU = "MMLU: Qwen-72B, Yi-34B"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("pools"), 300)
-
-
-def ended(job: Values, labels: int = 300, answer: str = "equivalent") -> Values:
-    values = (labels, answer, False, job["run"] == 1, 0.8, -0.03, 1500)
-    return job | dict(zip(FIELDS, values, strict=True))
 
 
 def run(folder: Path, job: Values) -> Values:
@@ -155,36 +144,3 @@ def test_what_is_watched_goes_on_behind_the_verdict(folder: Path) -> None:
         {"part": "answer", "beside": 0, "margin": 12},
     ):
         assert not run(folder, job)["missed"]
-
-
-def test_the_page_has_a_line_for_everything_that_was_run(tmp_path: Path) -> None:
-    results = Rows(ended(job) for job in jobs(16, 3))
-    text = page(results)
-    counts = [text.count(f"\n| {one}") for one in ("MMLU", "ImageNet")]
-    assert counts == [5 + 6 + 5, 2 + 1 + 1]
-    first = next(line for line in text.splitlines() if line.startswith(f"| {MMLU}"))
-    cells = [cell.strip() for cell in first.split("|")[2:-1]]
-    assert cells == ["80 %", "-3.0", "300", "1500", *["300 / 300"] * 4]
-    assert f"| {DECISIONS[0][0]} | 0.02 | -3.0 | 1500 | 300 / 300 | E 64 | 1 of 64 |" in text
-    assert "| A | -3.0 | 300 / 300 | 300 / 300 | 300 / 300 | E 48 |" in text
-    assert text.count("\n| ") == 6 + 7 + len(DECISIONS) + len(PROPOSED) + len(NEW) + len(
-        WORLDS
-    ) + len(BESIDE)
-    assert f"true labels, {OLD_LABELS[1]} judged" in text
-    assert "| 13 | 12 | 1/3" in text
-    draw(results, tmp_path / "one.png")
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_quick_profile_leaves_out_what_takes_thousands_of_labels(tmp_path: Path) -> None:
-    quick = jobs(2, 4, quick=True)
-    assert len(quick) < 50
-    assert SEPARATE not in {job.get("way") for job in quick}
-    results = Rows(ended(job) for job in quick)
-    assert "| – |" in page(results)
-    draw(results, tmp_path / "one.png")
-
-
-def test_a_pair_of_separate_sessions_stands_for_several_others() -> None:
-    ways = [job["way"] for job in jobs(16, 1) if job["part"] == "width"]
-    assert ways.count(SEPARATE) * 8 == ways.count("comparison") == 16 * len(PAIRS)

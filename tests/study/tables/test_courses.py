@@ -8,7 +8,7 @@ import pytest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth, seed_of, simulate
-from study.tables.courses import BUDGETS, RECENTRED, REFUSED, policy_of, trajectory, width_at
+from study.tables.courses import BUDGETS, REFUSED, policy_of, trajectory, width_at
 from tests.study.tables.ended import ended
 
 
@@ -60,15 +60,3 @@ def test_a_precision_out_of_reach_is_a_result() -> None:
     claim = Claim("population", 0.05, 0.01)
     found = trajectory(made_up(), policy_of("celeus"), claim, seed_of("d", 0))
     assert (found["stopped"], found["labels"], found["missed"]) == (REFUSED, 0, False)
-
-
-def test_evalue_is_the_authors_unless_it_is_asked_for_recentred() -> None:
-    assert not policy_of("evalue").recentred
-    assert policy_of(RECENTRED).recentred
-    assert policy_of(RECENTRED).fraction == policy_of("evalue").fraction
-
-
-def test_seeds_differ_by_name_and_run() -> None:
-    seeds = {seed_of(name, run) for name in ("a", "b") for run in range(3)}
-    assert len(seeds) == 6
-    assert all(len(seed) == 32 for seed in seeds)

@@ -5,18 +5,17 @@ from pathlib import Path
 import pytest
 from scipy.stats import binom
 
-from celeus.errors import InvalidValue, UnreachablePrecision
+from celeus.errors import InvalidValue
 from celeus.simulation.sessions import seed_of, simulate
 from study.engine.judges import BROKEN, Crowd, SessionSetup, session
 from study.engine.rows import Rows, Values
-from study.engine.runner import measure, read
+from study.engine.runner import measure
 from study.pools.synthetic import World
 from study.tables import coverage, coverage_page
-from study.tables.coverage import METHODS, QUICK, SCORED_ON_POOL, Options, Setting, jobs, run
+from study.tables.coverage import QUICK, Options, Setting, run
 from study.tables.coverage_page import LEVEL, Count, Verdict
 from tests.study import broken
 
-SMALL = {"items": 200, "dimensions": 3}
 TRIALS = 20
 
 
@@ -130,20 +129,6 @@ def test_a_world_has_the_risk_it_says_and_embeddings_that_say_nothing() -> None:
     assert (world.pool(b"b").loss != truth.loss).any()
 
 
-def test_all_methods_meet_the_same_pool_and_peeked_ones_have_one_target() -> None:
-    found = jobs(2, METHODS, ("population", "pool"))
-    assert len({tuple(job.values()) for job in found}) == len(found)
-    assert len(found) == 2 * (len(METHODS) + len(SCORED_ON_POOL))
-    assert {job["method"] for job in found if job["target"] == "pool"} == set(SCORED_ON_POOL)
-    assert [job["trial"] for job in found] == sorted(job["trial"] for job in found)
-
-
-def test_the_form_that_makes_no_claim_may_run_in_fewer_trials() -> None:
-    found = jobs(20, METHODS, compared=2)
-    counts = {method: sum(job["method"] == method for job in found) for method in METHODS}
-    assert counts == dict.fromkeys(METHODS, 20) | {coverage.RAW: 2}
-
-
 def result(job: Values, *, missed: bool, stopped: str = "target_reached") -> Values:
     values = (100, stopped, 0.2, 0.3, missed, missed, 0.5)
     return job | dict(zip(coverage.FIELDS, values, strict=True))
@@ -189,27 +174,6 @@ def test_the_page_shows_counts_beside_the_papers_and_the_verdict() -> None:
     assert bad.startswith("**Rejected: `celeus` for the population**")
 
 
-def test_the_picture_is_a_png(tmp_path: Path) -> None:
-    path = tmp_path / "coverage.png"
-    coverage_page.draw(0.05, Rows(trials("celeus", 3, 40) + trials("wilson", 3, 40)), path)
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_run_that_was_ended_goes_on_to_the_same_page(tmp_path: Path) -> None:
-    options = Options(world=SMALL, trials=3, methods=["wilson", "sharp", "cer_eval"], quick=True)
-    study = coverage_page.study(options)
-    study.perform(tmp_path / "whole", 1)
-    study.perform(tmp_path / "ended", 1)
-    kept = tmp_path / "ended" / "coverage.jsonl"
-    lines = kept.read_bytes().splitlines(keepends=True)
-    kept.write_bytes(b"".join(lines[:5]) + lines[5][:20])
-    study.perform(tmp_path / "ended", 1)
-    whole, ended = (
-        read(study.series, tmp_path / one / "coverage.jsonl") for one in ("whole", "ended")
-    )
-    assert [timeless(one) for one in ended.values()] == [timeless(one) for one in whole.values()]
-
-
 def timeless(one: Values) -> Values:
     return one | {"seconds": 0.0}
 
@@ -253,10 +217,4 @@ def test_bad_options_are_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(InvalidValue, match=named):
         coverage_page.study(options).perform(tmp_path / "out", 1)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_precision_that_no_pool_reaches_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnreachablePrecision):
-        coverage_page.study(Options(world={"items": 100})).perform(tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()

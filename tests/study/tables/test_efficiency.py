@@ -8,15 +8,13 @@ import pytest
 
 from study.engine.rows import Rows, Values
 from study.pools.real import Source
-from study.tables.courses import RECENTRED, REFUSED, run
+from study.tables.courses import RECENTRED, run
 from study.tables.efficiency import (
     POLICIES,
     Comparison,
     comparisons,
-    draw,
     jobs,
     page,
-    quick_sources,
     session,
     sources,
 )
@@ -28,19 +26,6 @@ PAIR = Source("mmlu", "zero_one", "Qwen-72B", "Yi-34B")
 
 def claims_of(**courses: list[Values]) -> Comparison:
     return Comparison(PAIR, "pool", {policy: Rows(runs) for policy, runs in courses.items()})
-
-
-def test_every_pair_and_loss_is_there_and_both_vote_pools() -> None:
-    counted = Counter((source.dataset, source.loss) for source in sources())
-    assert counted == {
-        ("mmlu", "zero_one"): 18,
-        ("mmlu", "brier"): 18,
-        ("mmlu", "doubt"): 18,
-        ("mmlu", "cross_entropy"): 4,
-        ("mmlu_pro", "zero_one"): 1,
-        ("imagenet", "zero_one"): 1,
-    }
-    assert len({source.loss for source in quick_sources()}) == 4
 
 
 def test_a_policy_that_does_not_look_at_the_surrogate_runs_once_for_a_target() -> None:
@@ -89,23 +74,6 @@ def test_the_gap_is_measured_at_the_stop_of_the_oracle() -> None:
 def test_there_is_no_share_of_a_gap_that_is_nearly_nothing() -> None:
     one = claims_of(evalue=[ended(300, 0.051)], sharp=[ended(100)], oracle=[ended(400)])
     assert str(one.closed("sharp")) == "nan"
-
-
-def test_the_page_tells_misses_refusals_and_whole_pools(tmp_path: Path) -> None:
-    others = {
-        "sharp": ended(90, missed=True),
-        "evalue": ended(1200, 0.1, stopped="exhausted"),
-        RECENTRED: ended(0, 1.0, stopped=REFUSED),
-    }
-    rows = Rows(job | others.get(job["policy"], ended(100)) for job in jobs([PAIR], 1))
-    text = page(rows)
-    assert "| 90 (90–90), 1 missed |" in text
-    assert "| all | refused |" in text
-    assert "1/1 (" in text
-    heights = [line.count("|") for line in text.splitlines() if line.startswith("|")]
-    assert set(heights) == {12}
-    draw(rows, tmp_path / "one.png")
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_runs_repeat_and_pairs_do_not_share_their_draws(tmp_path: Path) -> None:

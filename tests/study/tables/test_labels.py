@@ -1,6 +1,5 @@
 """The label benchmark: what it runs, keeps, and says."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +8,11 @@ import pytest
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth, seed_of
 from study.engine.rows import Rows, Values
-from study.engine.runner import measure, read
 from study.tables import labels
 from study.tables.labels import (
     FIELDS,
     NORMAL,
     POLICIES,
-    draw,
     jobs,
     normal_labels,
     page,
@@ -59,17 +56,6 @@ def test_the_table_has_a_row_for_every_claim_and_its_ratios() -> None:
     assert lines[2].endswith("| 3.00 | 6.00 | 1.25 | 0.50 |")
 
 
-def test_what_is_kept_is_not_run_again(tmp_path: Path) -> None:
-    kept = tmp_path / "labels.jsonl"
-    asked = jobs(["mmlu-qwen"], 2)
-    lines = [json.dumps({"job": job} | result(job["policy"])) for job in asked]
-    head = json.dumps(labels.series(tmp_path).head)
-    kept.write_text("\n".join([head, *lines]) + '\n{"job": {"cell"')
-    assert [*read(labels.series(tmp_path), kept).values()] == results()
-    # There is no pool in the folder: nothing could be run.
-    assert measure(labels.series(tmp_path), asked, kept) == results()
-
-
 def test_a_claim_that_is_refused_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "_truth", lambda *_: constant(200, 0.3))
     job = {"cell": "mmlu-qwen", "target": "population", "precision": 0.02, "policy": "celeus"}
@@ -77,12 +63,3 @@ def test_a_claim_that_is_refused_is_a_result(monkeypatch: pytest.MonkeyPatch) ->
     reached = run(Path(), job | {"target": "pool", "precision": 0.4, "policy": "sharp", "run": 0})
     assert reached["stopped"] == "target_reached"
     assert not reached["missed"]
-
-
-@pytest.mark.parametrize("labels_needed", [1.0, 0.0])
-def test_the_picture_is_a_png_also_where_all_were_refused(
-    tmp_path: Path, labels_needed: float
-) -> None:
-    path = tmp_path / "labels.png"
-    draw(results().plus(lambda row: {"labels": labels_needed * row["labels"]}), path)
-    assert path.read_bytes().startswith(b"\x89PNG")

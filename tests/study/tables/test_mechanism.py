@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,19 +9,13 @@ import pytest
 from celeus.core.betting.published import Lure
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth
-from study.engine.rows import Rows, Values
+from study.engine.rows import Values
 from study.tables.mechanism import (
     NAMES,
-    draw,
-    jobs,
     mixture_session,
     next_draw,
-    page,
-    run,
-    series,
     stratified_session,
 )
-from tests.study.smallpools import write
 
 BETA = 0.4
 LOSS = np.array([1.0, 0.0, 1.0, 0.3])
@@ -135,15 +128,3 @@ def test_oracle_draws_have_less_variance_than_others_and_none_less_than_the_leas
     assert all(one["least"] <= one["variance"] for one in first.values())
     whole = mixture_session("guided", truth, b"one", (59,))[0]
     assert whole["variance"] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_a_run_of_every_design_gives_a_page_and_a_picture(tmp_path: Path) -> None:
-    folder = write(tmp_path / "pools", 300)
-    found = Rows(job | run(folder, (10, 20), job) for job in jobs(4, ("mmlu-qwen",)))
-    assert set(found.of("design")) == {"plain", "uniform", "guided", "oracle", "sharp"}
-    assert series(folder).head["parameters"] == {"after": [50, 100, 200, 400, 800]}
-    text = page(found)
-    assert "| mmlu-qwen | 10 |" in text
-    assert "nan" not in text
-    draw(found, tmp_path / "one.png")
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

@@ -5,17 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.tables.method_picture import draw, groups, main, overconfident, sessions
+from study.tables.method_picture import groups, main, overconfident, sessions
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def test_a_small_picture_is_drawn(tmp_path: Path) -> None:
-    path = tmp_path / "method.png"
-    labels = draw(path, items=400, precision=0.25)
-    assert path.read_bytes().startswith(PNG)
-    assert labels.keys() == {"sharp", "celeus", "evalue"}
-    assert all(0 < count <= 400 for count in labels.values())
 
 
 def test_the_picture_is_written_where_it_is_asked_for(tmp_path: Path) -> None:

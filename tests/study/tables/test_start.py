@@ -4,20 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from study.engine.rows import Rows
-from study.tables.start import SAMPLES, STARTS, WORLDS, draw, jobs, page, run
+from study.tables.start import STARTS, WORLDS, run
 from tests.study.smallpools import write
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("pools"))
-
-
-def test_every_sample_and_world_is_run_with_both_starts() -> None:
-    found = jobs(SAMPLES, 3, 2)
-    assert len(found) == len({tuple(job.values()) for job in found})
-    assert len(found) == 2 * (3 * len(SAMPLES) + 2 * len(WORLDS))
 
 
 def test_a_session_runs_on_a_sample_of_its_own_that_both_starts_share(folder: Path) -> None:
@@ -34,15 +27,3 @@ def test_a_made_up_pool_is_judged_to_the_last(folder: Path, world: str) -> None:
     found = run(folder, job)
     assert 0 < found["labels"] <= 150
     assert not found["missed"]
-
-
-def test_the_page_has_labels_and_misses_of_both(tmp_path: Path) -> None:
-    wanted = jobs((("mmlu-qwen", 200, 0.2),), 3, 4)
-    found = Rows(
-        job | {"labels": 10 * (1 + job["run"]), "missed": job["start"] == "pairs"} for job in wanted
-    )
-    text = page(found)
-    assert "| mmlu-qwen | 200 | 0.2 | 20 / 30 | 20 / 30 | 3/3 (" in text
-    assert "| rare losses | 25 / 40 | 25 / 40 | 4/4 (" in text
-    draw(found, tmp_path / "one.png")
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

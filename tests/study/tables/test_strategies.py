@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.engine.rows import Rows, Values
+from study.engine.rows import Values
 from study.pools.real import LossName, Source, truth_of
 from study.tables import courses
-from study.tables.strategies import NONE, PAIRS, RECIPE, draw, jobs, page, session
+from study.tables.strategies import NONE, PAIRS, session
 from tests.study.smallpools import write
-from tests.study.tables.ended import ended
 
 F, G = PAIRS[0]
 
@@ -79,15 +78,3 @@ def test_the_cross_entropy_of_strategy_a_asks_the_target_alone(folder: Path) -> 
     alone = truth_of(folder, Source("mmlu", "cross_entropy", F))
     assert alone.scores.surrogate == pytest.approx(known["own"], abs=1e-9)
     assert alone.scores.weight == pytest.approx(np.abs(known["mode"] - known["own"]), abs=1e-9)
-
-
-def test_the_page_shows_widths_up_to_the_stop(tmp_path: Path) -> None:
-    found = ended(300, widths=[0.5] * 42)
-    results = Rows(job | found for job in jobs(RECIPE.quick, 2))
-    text = page(results)
-    row = next(line for line in text.splitlines() if line.startswith("| zero_one | celeus | A |"))
-    cells = [cell.strip() for cell in row.split("|")[4:-1]]
-    assert cells == ["300 (300–300)", "0.500", "0.500", "0.500", "–", "–", "–", "0"]
-    assert text.count("\n| ") == 1 + 2 * 2 * 4
-    draw(results, tmp_path / "one.png")
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")

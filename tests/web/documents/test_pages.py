@@ -9,8 +9,6 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
-from celeus.main import create_app
-from celeus.settings import Settings
 from celeus.web.documents import HOME, Library, rendered
 from tests.keys import bearer, key_in
 
@@ -27,13 +25,6 @@ def library() -> Library:
 
 def addresses() -> list[str]:
     return [document.address for document in library().documents.values()]
-
-
-@pytest.fixture
-async def app(database_url: str) -> AsyncIterator[FastAPI]:
-    app = create_app(Settings(database_url=database_url))
-    async with app.router.lifespan_context(app):
-        yield app
 
 
 @pytest.fixture

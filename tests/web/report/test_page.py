@@ -14,9 +14,9 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from celeus.core.certificate.document import digest_of
-from celeus.main import create_app
 from celeus.settings import Settings
 from tests.api.contract import client_with
+from tests.clients import serving
 from tests.factories import (
     KnownPool,
     drawn,
@@ -27,7 +27,7 @@ from tests.factories import (
     opened,
     status_of,
 )
-from tests.keys import ADMIN, bearer, key_in
+from tests.keys import bearer, key_in
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "line", "path", "rect"}
 LOADING = {"src", "href", "srcset", "data", "action", "background", "poster", "xlink:href"}
@@ -398,8 +398,7 @@ async def test_without_a_key_to_sign_the_report_says_so(
     client: AsyncClient, settings: Settings
 ) -> None:
     session = await opened(client, await known_pool(client, 40))
-    app = create_app(settings.model_copy(update={"signing_key_file": None}))
-    async with app.router.lifespan_context(app), client_with(app, ADMIN) as keyless:
+    async with serving(settings, signing_key_file=None) as keyless:
         page = await report(keyless, session)
     assert "The service has no key to sign certificates with." in page.text
     assert "--public-key" not in page.text
