@@ -323,7 +323,7 @@ def _npz(pool: "JoinedItems | Pairing") -> bytes:
     from celeus.intake.joining import arrays
 
     file = io.BytesIO()
-    np.savez_compressed(file, **arrays(pool))
+    np.savez_compressed(file, allow_pickle=False, **arrays(pool))
     return file.getvalue()
 
 
