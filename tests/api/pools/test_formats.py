@@ -128,7 +128,8 @@ def query_of(body: Row) -> Row:
     named = {f"system_{side}": systems[side] for side in ("a", "b") if side in systems}
     named |= {"system": systems["names"]} if "names" in systems else {}
     named |= {"normalisation": systems["normalisation"]} if systems else {}
-    return body["loss"] | named | {"name": "exam"}
+    query: Row = body["loss"] | named | {"name": "exam"}
+    return query
 
 
 @pytest.mark.parametrize("kind", POOLS)
