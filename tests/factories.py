@@ -153,9 +153,15 @@ async def status_of(client: AsyncClient, session: str) -> dict[str, Any]:
     return status
 
 
+async def closed(client: AsyncClient, session: str) -> None:
+    """Close a session for good."""
+    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    assert answer.status_code == 200, answer.text
+
+
 async def certified(client: AsyncClient, session: str) -> bytes:
     """The final certificate of a session, which is closed for it."""
-    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    await closed(client, session)
     answer = await client.get(f"/v1/sessions/{session}/certificate")
     assert answer.status_code == 200, answer.text
     return answer.content

@@ -6,6 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from httpx import AsyncClient
 
+from tests.factories import closed
+
 ZERO_ONE = {"kind": "zero_one"}
 OLD, NEW = "version-1", "version-2"
 
@@ -111,8 +113,3 @@ async def judge(client: AsyncClient, session: str, said: Any, rounds: int = 1000
         answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
         assert answer.status_code == 200, answer.text
     return items
-
-
-async def closed(client: AsyncClient, session: str) -> None:
-    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    assert answer.status_code == 200, answer.text

@@ -27,7 +27,7 @@ from celeus.settings import Settings
 from tests.api.serving import served
 from tests.clients import serving
 from tests.conftest import Execute
-from tests.factories import KnownPool, drawn, known_pool, labelled, opened
+from tests.factories import KnownPool, closed, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.pairs import pair
 from tests.servers import children
@@ -47,11 +47,6 @@ async def _issued(client: AsyncClient, session: str) -> bytes:
     answer = await client.post(f"/v1/sessions/{session}/certificate")
     assert answer.status_code == 201, answer.text
     return answer.content
-
-
-async def _close(client: AsyncClient, session: str) -> None:
-    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    assert answer.status_code == 200, answer.text
 
 
 async def _columns(client: AsyncClient, pool: KnownPool, folder: Path) -> Path:
@@ -86,7 +81,7 @@ async def test_a_certificate_follows_its_session_to_the_end(
     assert (document["kind"], document["seed"]) == ("interim", None)
     assert document["claim"]["interval"] == {"lower": status["lower"], "upper": status["upper"]}
     assert document["chain"]["head"] == status["ledger_head"]
-    await _close(client, session)
+    await closed(client, session)
     final = await _certificate(client, session)
     assert json.loads(final)["kind"] == "final"
     key = (await client.get("/v1/certificates/key")).json()
@@ -136,15 +131,15 @@ async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
     assert final.headers["ETag"] == f'"{digest_of(final.content)}"'
 
 
-@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("ended", [False, True])
 async def test_callers_at_once_get_the_same_certificate(
-    client: AsyncClient, app: FastAPI, settings: Settings, *, closed: bool
+    client: AsyncClient, app: FastAPI, settings: Settings, *, ended: bool
 ) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 8)
-    if closed:
-        await _close(client, session)
+    if ended:
+        await closed(client, session)
     # A second process has no slot in common with the first: the row lock alone orders them.
     second = create_app(settings)
     async with second.router.lifespan_context(second):
@@ -182,7 +177,7 @@ async def test_a_corrected_session_supersedes_what_was_certified_before(
     assert codes == ["these_answers", "one_version", "independent_corrections"]
     await labelled(client, session, pool, 1)
     assert json.loads(await _certificate(client, session))["supersedes"] == digest_of(latest)
-    await _close(client, session)
+    await closed(client, session)
     final = await _certificate(client, session)
     assert json.loads(final)["supersedes"] == digest_of(latest)
     assert verify(final).valid
@@ -311,7 +306,7 @@ async def test_the_seed_of_an_open_session_is_nowhere(
     everything = b"".join(answers) + caplog.text.encode() + kept
     spellings = (seed, seed.hex().encode(), base64.b64encode(seed).rstrip(b"="))
     assert not any(spelling in everything for spelling in spellings)
-    await _close(client, session)
+    await closed(client, session)
     assert json.loads(await _certificate(client, session))["seed"] == seed.hex()
 
 
@@ -331,7 +326,7 @@ async def final(client: AsyncClient, tmp_path: Path) -> tuple[bytes, Path]:
     pool = await known_pool(client)
     session = await opened(client, pool, precision=0.2)
     await labelled(client, session, pool, 20)
-    await _close(client, session)
+    await closed(client, session)
     return await _certificate(client, session), await _columns(client, pool, tmp_path)
 
 
@@ -368,7 +363,7 @@ async def test_a_verification_says_the_sentence_of_the_session(
         answer = await client.post(f"/v1/sessions/{session}/observe", json=observation)
         assert answer.is_success, answer.text
     if state == "closed":
-        await _close(client, session)
+        await closed(client, session)
     judgement = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
     body = await _certificate(client, session)
     report = (await _verified(client, content=body, headers=JSON)).json()
@@ -509,7 +504,7 @@ async def test_settings_fixed_at_the_opening_cannot_be_changed(client: AsyncClie
         refused = await client.patch(path, json=change)
         assert (refused.status_code, refused.json()["code"]) == (409, "session_fixed")
     assert (await client.patch(path, json={"precision": 0.2, "state": "paused"})).is_success
-    await _close(client, session)
+    await closed(client, session)
     claim = json.loads(await _certificate(client, session))["claim"]
     assert (claim["fixed"], claim["changes"]) == (True, 0)
     assert [assumption["code"] for assumption in claim["assumptions"]] == ["these_answers"]
@@ -520,7 +515,7 @@ async def test_a_certificate_tells_of_the_other_sessions_on_its_pool(client: Asy
     sessions = [await opened(client, pool) for _ in range(4)]
     await opened(client, other)
     for session in (sessions[0], sessions[3]):
-        await _close(client, session)
+        await closed(client, session)
 
     async def counts(session: str) -> dict[str, int]:
         document = json.loads(await _certificate(client, session))

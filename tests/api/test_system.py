@@ -88,7 +88,7 @@ async def test_without_its_database_the_service_is_alive_but_not_ready() -> None
             assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
 
 
-@pytest.mark.own_app
+@pytest.mark.own_context
 async def test_requests_are_counted_by_route_and_never_by_id(client: httpx.AsyncClient) -> None:
     await client.get("/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708")
     page = (await client.get("/metrics")).text

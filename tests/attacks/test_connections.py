@@ -30,27 +30,14 @@ WRONG = "ce_0000000000000009_" + "wrong".ljust(43, "-")
 
 
 @pytest.fixture(scope="module")
-def impatient(postgres_url: str, shared_redis_url: str) -> Iterator[Service]:
+def running_service(postgres_url: str, shared_redis_url: str) -> Iterator[Service]:
+    """A server that is impatient."""
     own = {
         "CELEUS_CLIENT_TIMEOUT_SECONDS": str(PATIENCE),
         "CELEUS_FAILED_KEYS_PER_MINUTE": str(WRONG_KEYS),
     }
     with running_services(1, postgres_url, shared_redis_url, own) as [service]:
         yield service
-
-
-@pytest.fixture
-def service(impatient: Service, database_url: str, redis_url: str) -> Service:
-    """The server, over an empty database that knows the tests' key."""
-    assert database_url
-    assert redis_url
-    return impatient
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[httpx.Client]:
-    with client_of(service.url) as client:
-        yield client
 
 
 @contextmanager

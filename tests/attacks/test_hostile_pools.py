@@ -59,7 +59,7 @@ def check_refusal(answer: httpx.Response) -> None:
         assert problem["rule"]
 
 
-@settings(tries, max_examples=3000 if NIGHTLY else 60)
+@settings(tries, max_examples=3000 if NIGHTLY else 24)
 @given(
     st.sampled_from(sorted(SCALES)).flatmap(lambda scale: st.tuples(st.just(scale), uploads(scale)))
 )
@@ -82,7 +82,7 @@ def test_a_hostile_upload_is_taken_whole_or_refused_by_line_with_nothing_kept(
         judged_to_the_end(client, pool, scale, itertools.cycle(limits(scale)), {})
 
 
-@settings(tries, max_examples=1500 if NIGHTLY else 25)
+@settings(tries, max_examples=1500 if NIGHTLY else 10)
 @given(st.data())
 def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
     client: httpx.Client, data: st.DataObject
@@ -108,7 +108,7 @@ def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
     judged_to_the_end(client, pool, scale, itertools.cycle(data.draw(found, "losses")), opening)
 
 
-@settings(tries, max_examples=20_000 if NIGHTLY else 400)
+@settings(tries, max_examples=20_000 if NIGHTLY else 150)
 @given(content=tables())
 def test_a_hostile_parquet_file_is_read_or_refused_by_name(content: bytes) -> None:
     TRIES["hostile Parquet files"] += 1

@@ -15,8 +15,6 @@ pytestmark = pytest.mark.nightly
 
 WATCHED = ["/docs", "/docs/api"]
 SHOWN = ["open_session", "observe"]
-LOADED_MS = 120_000
-"""The reference takes ten seconds of a processor to load, which others may have meanwhile."""
 
 
 def judged_session(site: Site, labels: int = 120) -> str:

@@ -86,7 +86,6 @@ def _printed(path: str, seen: str) -> Reached:
     return reach
 
 
-CHART = "#chart svg"
 HEALTH = "#health .verdict"
 PAGES = (
     Shown("login", _at("/login", "#key"), None),

@@ -10,9 +10,7 @@ from tests.study.smallpools import real_pools, write
 
 ON_POOLS = ("efficiency", "strategies", "sensitivity", "mechanism")
 ONE_SEED = ("--quick", "--processes", 1, "--seeds", 1)
-SMALLEST = dict.fromkeys(ON_POOLS, ONE_SEED) | {
-    "mechanism": ("--quick", "--processes", 1, "--sessions", 4)
-}
+OF_THEIR_OWN = ("planning", "compare", "start", "forecasts", "cost", "coverage")
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +18,9 @@ def pools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("pools"))
 
 
-def check(out: Path, name: str) -> None:
+def check(out: Path, name: str, command: str | None = None) -> None:
     text = (out / f"{name}.md").read_text(encoding="utf-8")
-    assert f"\n    python -m study {name} " in text
+    assert f"\n    python -m study {command or name} " in text
     assert "method celeus-" in text
     assert f"]({name}.png)" in text
     assert "nan" not in text
@@ -31,25 +29,19 @@ def check(out: Path, name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ON_POOLS)
-def test_a_quick_profile_is_whole(run: Run, pools: Path, tmp_path: Path, name: str) -> None:
-    assert run(name, "--evaldata", pools, "--out", tmp_path, *SMALLEST[name]).status == 0
-    check(tmp_path, name)
+def test_all_quick_profiles_are_whole(run: Run, pools: Path, tmp_path: Path) -> None:
+    assert run("all", "--evaldata", pools, "--out", tmp_path, *ONE_SEED).status == 0
+    for name in (*ON_POOLS, *OF_THEIR_OWN):
+        check(tmp_path, name, "all")
 
 
 def test_a_whole_quick_profile_is_not_run_again(run: Run, pools: Path, tmp_path: Path) -> None:
-    asked = ("strategies", "--evaldata", pools, "--out", tmp_path, *SMALLEST["strategies"])
+    asked = ("strategies", "--evaldata", pools, "--out", tmp_path, *ONE_SEED)
     assert run(*asked).status == 0
     check(tmp_path, "strategies")
     kept = (tmp_path / "strategies.jsonl").read_bytes()
     assert run(*asked).status == 0
     assert (tmp_path / "strategies.jsonl").read_bytes() == kept
-
-
-@pytest.mark.nightly
-def test_a_quick_profile_of_the_cost_is_whole(run: Run, tmp_path: Path) -> None:
-    assert run("cost", "--out", tmp_path, "--quick").status == 0
-    check(tmp_path, "cost")
 
 
 @pytest.mark.nightly

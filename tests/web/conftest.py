@@ -11,8 +11,6 @@ from tests.api.conftest import app, client, open_app, settings, signing_key_file
 
 __all__ = ["app", "client", "open_app", "settings", "signing_key_file"]
 
-NAVIGATION = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Accept": "text/html"}
-
 
 @pytest.fixture
 def visiting(app: FastAPI) -> Callable[..., AbstractAsyncContextManager[AsyncClient]]:

@@ -10,17 +10,11 @@ from httpx import AsyncClient
 from celeus import stalls
 from tests.api.sessions.test_stalled import asked, session_of, told, waiting
 from tests.core.worlds import provisional
+from tests.factories import status_of
 from tests.operations.replays import kept, replayed
 
 WAITING = 60
 ASKED: dict[str, dict[str, Any]] = {"table": {"precision": {"faithful": 0.4}}}
-
-
-async def read(client: AsyncClient, session: str) -> dict[str, Any]:
-    answer = await client.get(f"/v1/sessions/{session}")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
 
 
 @pytest.mark.parametrize("kind", ["pool", "population", "comparison"])
@@ -30,12 +24,12 @@ async def test_it_is_that_of_the_ledger_and_of_draws_that_nobody_can_judge(
     # Nobody else gets the first draw
     session, says = await session_of(client, kind, raters="assigned")
     await asked(client, session, "slow")
-    assert "provisional" not in await read(client, session)
+    assert "provisional" not in await status_of(client, session)
     await waiting(client, session, says, WAITING)
     last = (await asked(client, session, "ada"))["draws"][0]
     answer = await told(client, session, "ada", last["round"], **says(last))
     assert "provisional" not in answer["session"]
-    status = await read(client, session)
+    status = await status_of(client, session)
     found = status["provisional"]
     state = await replayed(app.state.context.database, kept(database_url, session))
     same = provisional(state)
@@ -47,7 +41,7 @@ async def test_it_is_that_of_the_ledger_and_of_draws_that_nobody_can_judge(
     assert found["sentence"].startswith("With the 61 labels that wait, and the open draw counted")
     after = (await told(client, session, "slow", 1, unjudgeable="torn"))["session"]
     assert (after["lower"], after["upper"]) == (found["lower"], found["upper"])
-    assert "provisional" not in await read(client, session)
+    assert "provisional" not in await status_of(client, session)
 
 
 async def test_an_answer_of_one_etag_says_one_thing(client: AsyncClient) -> None:
@@ -70,19 +64,19 @@ async def test_an_answer_of_one_etag_says_one_thing(client: AsyncClient) -> None
     assert again.json() == first.json() | {"tags": ["a"]}
     draw = (await asked(client, session, "ada"))["draws"][0]
     await told(client, session, "ada", draw["round"], **says(draw))
-    later = (await read(client, session))["provisional"]
+    later = (await status_of(client, session))["provisional"]
     assert later["judged"] == first.json()["provisional"]["judged"] + 1
 
 
 async def test_no_other_answer_has_it(client: AsyncClient) -> None:
     session, says = await session_of(client, "pool")
     await waiting(client, session, says, 3)
-    assert "provisional" in await read(client, session)
+    assert "provisional" in await status_of(client, session)
     path = f"/v1/sessions/{session}"
     [listed] = (await client.get("/v1/sessions")).json()["data"]
     changed = (await client.patch(path, json={"precision": 0.5})).json()
     closed = (await client.patch(path, json={"state": "closed"})).json()
-    for status in (listed, changed, closed, await read(client, session)):
+    for status in (listed, changed, closed, await status_of(client, session)):
         assert status["rounds"]["waiting"] == 3
         assert "provisional" not in status
 
@@ -95,7 +89,7 @@ async def test_sessions_without_one_interval_have_the_answer_to_their_question(
     monkeypatch.setattr(stalls, "LEAST_BEHIND", WAITING + 1)
     session, says = await session_of(client, kind, **ASKED.get(kind, {}))
     first = await waiting(client, session, says, WAITING)
-    status = await read(client, session)
+    status = await status_of(client, session)
     found = status["provisional"]
     assert (found["lower"], found["upper"]) == (None, None)
     assert (found["judged"], found["open"]) == (WAITING, 1)
@@ -111,6 +105,6 @@ async def test_sessions_without_one_interval_have_the_answer_to_their_question(
         assert own["lower"] <= at_worst["lower"] < at_worst["upper"] <= own["upper"]
         assert found["sentence"].startswith(f"{begins}1 of 1 claim has met its target, ")
     await told(client, session, "slow", first["round"], **says(first))
-    after = await read(client, session)
+    after = await status_of(client, session)
     assert "provisional" not in after
     assert after["stopped"] == (kind == "table")

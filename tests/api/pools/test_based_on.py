@@ -1,6 +1,5 @@
 """A new version on the same pool: what a judged session leaves to it, over the wire."""
 
-import io
 import json
 import threading
 from typing import Any
@@ -12,19 +11,17 @@ from fastapi import FastAPI
 from httpx import AsyncClient
 from sqlalchemy import event
 
-from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.report import Report
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
 from celeus.operations.pools import earlier
 from celeus.store.database import Database
 from tests.api.contract import client_with
-from tests.factories import drawn
+from tests.factories import closed, drawn, evidence_of
 from tests.keys import key_in
 from tests.lineups import field as lineup
 from tests.nightly import by_day
-from tests.versions import NEW, OLD, ZERO_ONE, Versions, closed, judge, judged, made
+from tests.versions import NEW, OLD, ZERO_ONE, Versions, judge, judged, made
 
 TWO = {"a": OLD, "b": NEW, "normalisation": "exact"}
 
@@ -33,14 +30,9 @@ def based(session: str, seen: str = "no", **more: object) -> dict[str, Any]:
     return {"session": session, "labels_seen": seen} | more
 
 
-async def archive(client: AsyncClient, pool_id: str) -> Evidence:
-    answer = await client.get(f"/v1/pools/{pool_id}/columns.npz")
-    return read_archive(io.BytesIO(answer.content))
-
-
 async def verified(client: AsyncClient, session: str, pool_id: str) -> Report:
     certificate = await client.get(f"/v1/sessions/{session}/certificate")
-    report = verify(certificate.content, await archive(client, pool_id))
+    report = verify(certificate.content, await evidence_of(client, pool_id))
     assert report.valid, report.line
     return report
 
@@ -55,7 +47,7 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
         "bounded": 0,
         "bounds": {},
     }
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     at = [int(one[1:]) for one in was]
     new = np.array(versions.losses(versions.new))
     assert (columns["loss_lower"][at] == new[at]).all()
@@ -118,7 +110,7 @@ async def test_unchanged_answers_are_known_and_other_old_losses_are_a_surrogate(
     same = was.keys() & versions.unchanged
     assert 0 < len(same) < 30
     assert pool["known"]["reasons"] == {f"unchanged answer ({source})": len(same)}
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     assert {f"q{at}" for at in np.flatnonzero(columns["known"])} == same
     assert {f"q{at}" for at in np.flatnonzero(columns["round"])} == set(was)
     for name, loss in was.items():
@@ -134,7 +126,7 @@ async def test_a_surrogate_of_the_new_version_stays_beside_the_old_loss(
     source, was = await judged(client, versions, 30)
     rows = [row | {"surrogate": 0.25} for row in versions.rows(versions.new)]
     pool = await made(client, items=rows, based_on=based(source, answer="answer"))
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     assert (columns["surrogate.0"] == 0.25).all()
     at = int(next(iter(was))[1:])
     assert columns["surrogate.1"][at] == was[f"q{at}"]
@@ -148,7 +140,7 @@ async def test_other_questions_and_new_items_are_judged_anew(client: AsyncClient
     rows[4]["id"] = "q1000"
     pool = await made(client, items=rows, based_on=based(source))
     assert pool["known"]["items"] == 28
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     assert np.flatnonzero(columns["known"] == 0).tolist() == [3, 4]
     assert np.flatnonzero(columns["label"] == -1).tolist() == [3, 4]
 
@@ -172,7 +164,7 @@ async def test_the_ledgers_end_counts(client: AsyncClient) -> None:
         client, items=versions.rows(versions.old), based_on=based(source, answer="answer")
     )
     assert pool["known"]["items"] == 19
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     first, second = (int(one[1:]) for one in names[:2])
     assert columns["loss_lower"][first] == columns["loss_upper"][first] == 1.0 - was[names[0]]
     assert columns["known"][[second, draw["item"]["index"]]].tolist() == [0, 0]
@@ -230,7 +222,7 @@ async def test_labels_go_on_from_version_to_version(client: AsyncClient) -> None
     third = [(one + 1) % 4 for one in versions.new]
     pool = await made(client, items=versions.rows(third), based_on=based(session))
     assert pool["known"]["items"] == 30
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     losses = np.array(versions.losses(third))
     known = np.flatnonzero(columns["known"])
     assert {f"q{at}" for at in known} == was.keys() | {f"q{at}" for at in second}
@@ -278,7 +270,7 @@ async def test_releases_go_on_from_one_comparison_to_the_next(
     labelled = 16 if answers == "classes" else 1
     alone = await made(client, items=third.rows(given), based_on=on)
     assert (alone["based_on"]["system"], alone["known"]["items"]) == ("b", labelled)
-    columns = (await archive(client, alone["id"])).columns
+    columns = (await evidence_of(client, alone["id"])).columns
     known, new, losses = (
         np.flatnonzero(columns["known"]),
         third.losses(third.old),
@@ -291,7 +283,7 @@ async def test_releases_go_on_from_one_comparison_to_the_next(
     pair = await made(client, items=third.pairs(), systems=TWO | {"a": NEW, "b": "v3"}, based_on=on)
     (item,) = (await client.get(f"/v1/pools/{pair['id']}/items?limit=1")).json()["data"]
     assert item["payload"] == {"question": "question 0"}
-    columns = (await archive(client, pair["id"])).columns
+    columns = (await evidence_of(client, pair["id"])).columns
     known = np.flatnonzero(columns["known"])
     assert known.size == labelled
     assert (columns["loss_lower"][known] == np.subtract(new, losses)[known]).all()
@@ -329,7 +321,7 @@ async def test_of_two_rows_of_one_id_the_good_one_gets_what_is_its_own(client: A
     added = await client.post(f"{path}/items?on_error=skip", content=lines, headers=kind)
     assert added.status_code == 200, added.text
     assert (await client.post(f"{path}/seal")).json()["items"] == 20
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     assert (columns["round"][0], columns["label"][0], columns["known"][0]) == (0, -1, 0)
     assert (columns["label"][1:] == versions.truth[1:]).all()
 
@@ -417,7 +409,7 @@ async def test_a_comparison_has_the_weights_of_the_session_it_is_based_on(
         "based_on": based(session),
     }
     pool = await made(client, items=versions.pairs(), **body)
-    columns = (await archive(client, pool["id"])).columns
+    columns = (await evidence_of(client, pool["id"])).columns
     assert columns["weight"].tolist() == [1.0 + at for at in range(20)]
     pairs = versions.pairs()
     pairs[0]["weight"], pairs[1]["weight"] = 1.0, 7.0

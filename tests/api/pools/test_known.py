@@ -1,4 +1,4 @@
-"""Known losses over the wire: imported in every format, counted by reason, never drawn."""
+"""Known losses over the wire: counted by reason, never drawn."""
 
 import io
 import json
@@ -6,22 +6,11 @@ from typing import Any
 
 import httpx
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive
 
-CSV = (
-    "id,surrogate,known_loss,known_reason,loss_lower\n"
-    "a,0.5,,,\n"
-    "b,0.5,1.0,empty answer,\n"
-    "c,0.5,,,0.25\n"
-    "d,0.5,0.5,judged before,\n"
-)
-REASONS = {"empty answer": 1, "judged before": 1}
-STATED = {"items": 2, "reasons": REASONS, "bounded": 1, "bounds": {}}
 GRADED = {"kind": "bounded", "lower": 0.0, "upper": 1.0}
 
 
@@ -30,47 +19,6 @@ async def created(client: httpx.AsyncClient, **more: object) -> dict[str, Any]:
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
-
-
-def parquet() -> bytes:
-    file = io.BytesIO()
-    table = {
-        "id": ["a", "b", "c", "d"],
-        "surrogate": [0.5] * 4,
-        "known_loss": [None, 1.0, None, 0.5],
-        "known_reason": [None, "empty answer", None, "judged before"],
-        "loss_lower": [None, None, 0.25, None],
-    }
-    pq.write_table(pa.table(table), file)
-    return file.getvalue()
-
-
-def ndjson() -> bytes:
-    rows = [
-        {"id": "a", "surrogate": 0.5},
-        {"id": "b", "surrogate": 0.5, "known": {"loss": 1.0, "reason": "empty answer"}},
-        {"id": "c", "surrogate": 0.5, "loss_lower": 0.25},
-        {"id": "d", "surrogate": 0.5, "known": {"loss": 0.5, "reason": "judged before"}},
-    ]
-    return "\n".join(map(json.dumps, rows)).encode()
-
-
-async def test_every_format_says_the_same(client: httpx.AsyncClient) -> None:
-    digests = set()
-    for body, media in (
-        (CSV.encode(), "text/csv"),
-        (ndjson(), "application/x-ndjson"),
-        (parquet(), "application/vnd.apache.parquet"),
-    ):
-        pool_id = (await created(client))["id"]
-        answer = await client.post(
-            f"/v1/pools/{pool_id}/items", content=body, headers={"Content-Type": media}
-        )
-        assert answer.status_code == 200, answer.text
-        sealed = (await client.post(f"/v1/pools/{pool_id}/seal")).json()
-        assert sealed["known"] == STATED
-        digests.add(sealed["digest"])
-    assert len(digests) == 1
 
 
 async def test_items_before_and_after_have_nothing_stated(client: httpx.AsyncClient) -> None:

@@ -77,24 +77,6 @@ async def test_a_pool_comes_back_as_it_was_made(client: httpx.AsyncClient) -> No
     assert rest == {"data": [{"index": 1, "id": "b", "payload": None}], "next": None}
 
 
-async def test_the_three_formats_make_the_same_pool(client: httpx.AsyncClient) -> None:
-    ndjson = b'{"id": "a", "target_probs": [0.5, 0.5]}\n{"id": "b", "target_probs": [1, 0]}\n'
-    csv = b"id,target_probs.0,target_probs.1\na,0.5,0.5\nb,1,0\n"
-    table = parquet({"id": ["a", "b"], "target_probs": [[0.5, 0.5], [1.0, 0.0]]})
-    digests = set()
-    for media, body in (
-        ("application/x-ndjson", ndjson),
-        ("text/csv; charset=utf-8", csv),
-        ("application/vnd.apache.parquet", table),
-    ):
-        made = await created(client)
-        answer = await uploaded(client, made["id"], body, media)
-        assert (answer.status_code, answer.json()["added"]) == (200, 2), answer.text
-        sealed = await client.post(f"/v1/pools/{made['id']}/seal")
-        digests.add(sealed.json()["digest"])
-    assert len(digests) == 1
-
-
 async def test_the_columns_come_as_an_archive_with_their_digest(client: httpx.AsyncClient) -> None:
     item = {"id": "a", "target_probs": [0.25, 0.75], "surrogate_probs": [1, 0], "group": "g"}
     made = await created(client, items=[item], sealed=True)

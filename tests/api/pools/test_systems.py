@@ -5,8 +5,6 @@ import json
 from typing import Any
 
 import httpx
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from celeus.operations.certificates.npz import read_archive
@@ -19,13 +17,6 @@ TEXTS = {
 }
 ANSWERS = [("Canberra.", "Sydney."), ("4  km", "4 km"), ("yes", "no"), ("x", "x")]
 SURROGATES = [(0.25, 0.75), (0.5, 0.5), (0.125, 0.0), (1.0, 0.5)]
-CSV = (
-    "id,answer_a,answer_b,surrogate_a,surrogate_b,payload.question,payload_a.trace,group\n"
-    "i0,Canberra.,Sydney.,0.25,0.75,q0,t0,g\n"
-    "i1,4  km,4 km,0.5,0.5,q1,t1,g\n"
-    "i2,yes,no,0.125,0,q2,t2,g\n"
-    "i3,x,x,1,0.5,q3,t3,g\n"
-)
 KNOWN = {"items": 2, "reasons": {"same answer (whitespace)": 2}, "bounded": 0, "bounds": {}}
 
 
@@ -42,59 +33,11 @@ def rows() -> list[dict[str, Any]]:
     ]
 
 
-def ndjson() -> bytes:
-    return "\n".join(map(json.dumps, rows())).encode()
-
-
-def parquet(*, nested: bool) -> bytes:
-    file = io.BytesIO()
-    if nested:
-        table = pa.Table.from_pylist(rows())
-    else:
-        table = pa.table(
-            {
-                "id": [f"i{at}" for at in range(4)],
-                "group": ["g"] * 4,
-                "payload": [{"question": f"q{at}"} for at in range(4)],
-                "payload_a": [{"trace": f"t{at}"} for at in range(4)],
-                "answer_a": [one for one, _ in ANSWERS],
-                "answer_b": [one for _, one in ANSWERS],
-                "surrogate_a": [one for one, _ in SURROGATES],
-                "surrogate_b": [one for _, one in SURROGATES],
-            }
-        )
-    pq.write_table(table, file)
-    return file.getvalue()
-
-
 async def created(client: httpx.AsyncClient, body: dict[str, Any]) -> dict[str, Any]:
     answer = await client.post("/v1/pools", json=body)
     assert answer.status_code == 201, answer.text
     made: dict[str, Any] = answer.json()
     return made
-
-
-async def test_every_format_says_the_same(client: httpx.AsyncClient) -> None:
-    digests = set()
-    for body, media in (
-        (CSV.encode(), "text/csv"),
-        (ndjson(), "application/x-ndjson"),
-        (parquet(nested=False), "application/vnd.apache.parquet"),
-        (parquet(nested=True), "application/vnd.apache.parquet"),
-    ):
-        pool = await created(client, TEXTS)
-        path, headers = f"/v1/pools/{pool['id']}", {"Content-Type": media}
-        answer = await client.post(f"{path}/items", content=body, headers=headers)
-        assert answer.status_code == 200, answer.text
-        sealed = (await client.post(f"{path}/seal")).json()
-        assert sealed["known"] == KNOWN
-        digests.add(sealed["digest"])
-        query = {"name": "two models", "kind": "preference", "normalisation": "whitespace"}
-        query |= {"system_a": A, "system_b": B}
-        file = await client.post("/v1/pool-files", params=query, content=body, headers=headers)
-        assert file.status_code == 201, file.text
-        digests.add(file.json()["pool"]["digest"])
-    assert len(digests) == 1
 
 
 async def test_a_pool_tells_its_systems_and_what_is_known(client: httpx.AsyncClient) -> None:
@@ -206,13 +149,13 @@ async def test_pools_that_compare_nothing_are_refused(
 
 
 async def test_a_file_names_both_systems_or_none(client: httpx.AsyncClient) -> None:
-    media = {"Content-Type": "text/csv"}
+    media, rows = {"Content-Type": "text/csv"}, "id,answer_a,answer_b\n1,yes,no\n"
     for query, field in (
         ({"kind": "preference", "system_a": A}, "system_b"),
         ({"kind": "zero_one", "normalisation": "casefold"}, "system_a"),
     ):
         params = {"name": "two", **query}
-        answer = await client.post("/v1/pool-files", params=params, content=CSV, headers=media)
+        answer = await client.post("/v1/pool-files", params=params, content=rows, headers=media)
         assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
@@ -257,9 +200,6 @@ FIELD: dict[str, Any] = {
 }
 LINEUP_TEXTS = [("4 km", "4  KM", "5 km"), ("x", "X", "x "), ("yes", "no", "No"), ("a", "b", "c")]
 CODES = [[0, 0, 2], [0, 0, 0], [0, 1, 1], [0, 1, 2]]
-LINEUP_CSV = "id,group,payload.question," + ",".join(
-    f"answers.{name}.{member}" for name in NAMES for member in ("answer", "surrogate")
-)
 
 
 def lineup_rows() -> list[dict[str, Any]]:
@@ -275,48 +215,6 @@ def lineup_rows() -> list[dict[str, Any]]:
         }
         for at, texts in enumerate(LINEUP_TEXTS)
     ]
-
-
-def csv() -> bytes:
-    lines = [
-        ",".join(
-            [f"i{at}", "g", f"q{at}", *(f"{text},{at_ / 4}" for at_, text in enumerate(texts))]
-        )
-        for at, texts in enumerate(LINEUP_TEXTS)
-    ]
-    return "\n".join([LINEUP_CSV, *lines]).encode()
-
-
-def lineup_parquet() -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(lineup_rows()), file)
-    return file.getvalue()
-
-
-async def test_every_format_says_the_same_of_several(client: httpx.AsyncClient) -> None:
-    digests = set()
-    for body, media in (
-        ("\n".join(map(json.dumps, lineup_rows())).encode(), "application/x-ndjson"),
-        (csv(), "text/csv"),
-        (lineup_parquet(), "application/vnd.apache.parquet"),
-    ):
-        pool = await created(client, FIELD)
-        path, headers = f"/v1/pools/{pool['id']}", {"Content-Type": media}
-        answer = await client.post(f"{path}/items", content=body, headers=headers)
-        assert answer.status_code == 200, answer.text
-        sealed = (await client.post(f"{path}/seal")).json()
-        assert sealed["known"] == {
-            "items": 1,
-            "reasons": {"same answer (casefold)": 1},
-            "bounded": 0,
-            "bounds": {},
-        }
-        digests.add(sealed["digest"])
-        query = {"name": "three", "kind": "zero_one", "system": NAMES, "normalisation": "casefold"}
-        file = await client.post("/v1/pool-files", params=query, content=body, headers=headers)
-        assert file.status_code == 201, file.text
-        digests.add(file.json()["pool"]["digest"])
-    assert len(digests) == 1
 
 
 async def test_a_pool_tells_its_systems_answers_and_columns(client: httpx.AsyncClient) -> None:

@@ -23,7 +23,7 @@ from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.api.contract import client_with
 from tests.clients import serving
-from tests.factories import KnownPool, drawn, known_pool, numbers_of, opened
+from tests.factories import KnownPool, drawn, known_pool, numbers_of, opened, status_of
 from tests.keys import key_in
 from tests.pairs import pair
 
@@ -46,11 +46,6 @@ async def rate(
     turn = {"turn": draw["turn"]} if "turn" in draw else {}
     body = {"round": draw["round"], "worker": worker} | turn | said
     return await client.post(f"/v1/sessions/{session}/observe", json=body)
-
-
-async def status(client: AsyncClient, session: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
-    return found
 
 
 async def kinds(client: AsyncClient, session: str) -> list[str]:
@@ -99,7 +94,7 @@ async def test_a_session_is_judged_to_its_end_by_a_panel(
 ) -> None:
     session, pool = await panelled(client, protocol, 30)
     ratings = await rated_to_the_end(client, session)
-    found = await status(client, session)
+    found = await status_of(client, session)
     assert found["state"] == "exhausted"
     assert len(ratings) == len(pool.losses)
     losses = []
@@ -139,7 +134,7 @@ async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
     report = verify(final)
     assert report.difference is None, report.line
     assert {"raters", "turns"} <= set(report.checked)
-    claim, found = json.loads(final)["claim"], await status(client, session)
+    claim, found = json.loads(final)["claim"], await status_of(client, session)
     assert claim["raters"] == found["raters"] | {"panel": 3}
     texts = {assumption["code"]: assumption["text"] for assumption in claim["assumptions"]}
     assert "a panel of 3" in texts["raters"]
@@ -155,7 +150,7 @@ async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) 
     turned_away = await rate(client, session, third, draw, loss=0)
     assert (turned_away.status_code, turned_away.json()["code"]) == (409, "round_not_held")
     assert (await rate(client, session, first_rater, draw, loss=0)).status_code == 200
-    assert (await status(client, session))["rounds"]["judged"] == 0
+    assert (await status_of(client, session))["rounds"]["judged"] == 0
     assert (await rate(client, session, second_rater, draw, loss=1)).status_code == 200
     assert 1 not in [
         draw["round"] for draw in (await drawn(client, session, 9, first_rater))["draws"]
@@ -206,7 +201,7 @@ async def test_consensus_is_asked_for_again_and_a_retry_is_no_second_turn(
         for name, loss in ((first_rater, 0), (second_rater, 1)):
             answer = await rate(client, session, name, draw | {"turn": turn}, loss=loss)
             assert answer.status_code == 200, answer.text
-    found = await status(client, session)
+    found = await status_of(client, session)
     assert found["rounds"]["judged"] == 1
     assert (await kinds(client, session))[-1] == "unjudgeable"
     assert found["raters"]["items"] == 1
@@ -221,7 +216,7 @@ async def test_who_cannot_judge_is_passed_over(client: AsyncClient) -> None:
     assert (await rate(client, session, third, draw, loss=1)).status_code == 200
     assert (await rate(client, session, second_rater, draw, loss=1)).status_code == 200
     assert (await kinds(client, session))[-2:] == ["rating", "observation"]
-    assert (await status(client, session))["raters"]["judgements"] == 3
+    assert (await status_of(client, session))["raters"]["judgements"] == 3
 
 
 async def amended(client: AsyncClient, session: str, **body: object) -> Response:
@@ -249,7 +244,7 @@ async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
         "replayed": True,
         "duplicate": False,
     }
-    found = await status(client, session)
+    found = await status_of(client, session)
     assert (found["rounds"]["judged"], found["raters"]["judgements"]) == (1, 2)
     assert (await rate(client, session, third, draw, loss=0)).status_code == 409
     late = await amended(client, session, round=1, loss=0, worker=second_rater)
@@ -333,7 +328,7 @@ async def test_a_blind_rater_holds_no_more_than_the_share_of_a_key(
     asked = {"raters": "assigned", "protocol": "consensus", "panel": ["of a test", "ben"]}
     session = await opened(client, pool, **asked)
     assert len((await drawn(ann, session, 60))["draws"]) == 30
-    assert (await status(client, session))["rounds"]["drawn"] == 30
+    assert (await status_of(client, session))["rounds"]["drawn"] == 30
 
 
 async def test_the_same_judgement_twice_in_a_request_is_one(client: AsyncClient) -> None:
@@ -420,7 +415,7 @@ async def test_another_worker_goes_on_where_one_was_killed(
     session, _ = await panelled(client)
     (first_rater, second_rater, _), draw = await first_round(client, session)
     first = (await rate(client, session, first_rater, draw, loss=1)).json()["receipt"]
-    before = await status(client, session)
+    before = await status_of(client, session)
     async with serving(settings) as other:
         again = (await rate(other, session, first_rater, draw, loss=1)).json()
         assert again["receipt"] == first | {"replayed": True}
@@ -458,7 +453,7 @@ async def test_draws_go_out_only_as_far_as_may_be_for_a_rater_who_is_alone(
     alone = await drawn(client, session, 20, "ann")
     assert (alone["state"], alone["draws"]) == ("all_leased", [])
     assert alone["retry_after"] == 10.0
-    found = await status(client, session)
+    found = await status_of(client, session)
     assert found["rounds"] == {
         "drawn": 20,
         "judged": 0,

@@ -6,13 +6,8 @@ import pytest
 from httpx import AsyncClient
 
 from tests.conftest import Execute
-from tests.factories import drawn, judged, known_pool, opened, sealed
+from tests.factories import drawn, judged, known_pool, opened, sealed, status_of
 from tests.keys import bearer, key_in
-
-
-async def status(client: AsyncClient, session: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
-    return found
 
 
 async def ledger(client: AsyncClient, session: str) -> list[dict[str, Any]]:
@@ -71,7 +66,7 @@ async def test_another_loss_for_a_judged_round_is_a_conflict_and_changes_nothing
     )
     assert answer.status_code == 409
     assert answer.json()["code"] == "observation_conflict"
-    assert await status(client, session) == before
+    assert await status_of(client, session) == before
 
 
 async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
@@ -83,7 +78,7 @@ async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
     url = f"/v1/sessions/{session}/observe"
     refused = await client.post(url, json={"observations": bad, "worker": "ada"})
     assert (refused.status_code, refused.json()["code"]) == (404, "round_not_drawn")
-    assert (await status(client, session))["rounds"]["judged"] == 0
+    assert (await status_of(client, session))["rounds"]["judged"] == 0
     taken = await client.post(url, json={"observations": [*good, good[0]], "worker": "ada"})
     replayed = [receipt["replayed"] for receipt in taken.json()["receipts"]]
     assert replayed == [False, False, False, True]
@@ -156,13 +151,13 @@ async def test_a_bad_observation_names_its_field_and_changes_nothing(
 ) -> None:
     session = await opened(client, await known_pool(client, 30))
     await drawn(client, session)
-    before = await status(client, session)
+    before = await status_of(client, session)
     answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
     assert answer.status_code == status_code
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["field"].split(".")[-1] == field
     assert answer.json()["rule"]
-    assert await status(client, session) == before
+    assert await status_of(client, session) == before
     assert len(await ledger(client, session)) == 1
 
 

@@ -27,7 +27,7 @@ def queries(dashboard: dict[str, Any]) -> list[str]:
     return [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
 
 
-@pytest.mark.own_app
+@pytest.mark.own_context
 async def test_every_query_is_of_metrics_and_labels_that_there_are(
     client: httpx.AsyncClient, dashboard: dict[str, Any]
 ) -> None:
@@ -52,7 +52,7 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
     assert f'route="{route}"' in page
 
 
-@pytest.mark.own_app
+@pytest.mark.own_context
 async def test_every_metric_of_ours_is_shown_and_explained(
     client: httpx.AsyncClient, dashboard: dict[str, Any]
 ) -> None:

@@ -13,7 +13,7 @@ from tests.keys import bearer
 from tests.receivers import until
 from tests.servers import running_services
 
-pytestmark = pytest.mark.own_app
+pytestmark = pytest.mark.own_context
 
 
 def values(page: str) -> dict[str, float]:

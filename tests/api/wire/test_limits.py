@@ -235,7 +235,7 @@ async def test_keys_may_be_guessed_so_often_and_those_that_work_still_do(
         assert (await client.get("/v1/pools")).is_success
 
 
-@pytest.mark.own_app
+@pytest.mark.own_context
 async def test_the_time_of_a_stream_is_no_time_of_an_answer(client: httpx.AsyncClient) -> None:
     session = await opened(client, await known_pool(client, 50))
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})

@@ -30,7 +30,6 @@ from tests.core.certifying import (
 )
 from tests.nightly import by_day
 
-GOALS = {"sharp", "uniform"}
 PUBLIC = public_of(KEY)
 
 

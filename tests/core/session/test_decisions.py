@@ -32,7 +32,7 @@ from celeus.core.session.session import Session, begin_mean
 from celeus.errors import InvalidValue, UnreachablePrecision
 from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
-from tests.nightly import NIGHTLY
+from tests.nightly import NIGHTLY, by_day
 
 UNIT = Interval(0.0, 1.0)
 SLACK = rounding(UNIT)
@@ -442,7 +442,7 @@ class TestPlan:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("target", ["pool", "population"])
-@pytest.mark.parametrize("side", ["at_most", "at_least"])
+@pytest.mark.parametrize("side", by_day(1, ["at_most", "at_least"]))
 def test_questions_move_no_interval_but_that_of_a_goalless_pool(
     policy: str, target: Literal["pool", "population"], side: Side
 ) -> None:

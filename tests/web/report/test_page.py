@@ -19,6 +19,7 @@ from tests.api.contract import client_with
 from tests.clients import serving
 from tests.factories import (
     KnownPool,
+    closed,
     drawn,
     judged,
     known_pool,
@@ -91,11 +92,6 @@ def read(answer: Response) -> Page:
 
 async def report(client: AsyncClient, session: str) -> Page:
     return read(await client.get(f"/v1/sessions/{session}/report"))
-
-
-async def closed(client: AsyncClient, session: str) -> None:
-    answer = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    assert answer.status_code == 200, answer.text
 
 
 async def digest(client: AsyncClient, session: str) -> str:

@@ -19,7 +19,6 @@ from tests.nightly import by_day
 
 EXACT = 1e-12
 SEED = b"a seed for the tests"
-ALPHAS = (0.3, 0.6)
 
 
 def pool(*rows: str, graded: bool = False) -> tuple[Candidates, Floats]:
