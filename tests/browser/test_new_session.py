@@ -4,13 +4,14 @@ import io
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Error, Page, Route, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Complaints, Site
@@ -243,6 +244,42 @@ def test_the_kind_of_loss_decides_what_a_row_may_hold(signed_in: SignedIn, serve
 
 
 @pytest.mark.nightly
+def test_what_is_typed_while_a_file_is_looked_at_stays(signed_in: SignedIn) -> None:
+    page = signed_in("manage")
+    with_file(page, "grades.csv", b"id,surrogate\na,3\nb,4.5\n")
+    expect(page.locator(".faults li")).to_have_count(2)
+    looks = re.compile("/sessions/new/file$")
+    held: list[Route] = []
+
+    def hold_first(look: Route) -> None:
+        if held:
+            look.continue_()
+        held.append(look)
+
+    page.route(looks, hold_first)
+    with page.expect_request(looks):
+        page.get_by_label("A grade").check()
+    largest = page.get_by_label("Largest loss")
+    largest.fill("4")
+    with suppress(Error):
+        # Where it was not given up
+        held[0].continue_()
+    expect(page.locator(".faults li")).to_have_count(1)
+    expect(largest).to_have_value("4")
+
+
+@pytest.mark.nightly
+def test_a_pool_is_chosen_without_scripts(signed_in: SignedIn, server: Site) -> None:
+    made_pool(server)
+    page = signed_in("manage", "read", java_script_enabled=False)
+    page.goto("/sessions/new")
+    page.locator(".pool").click()
+    expect(page.locator("#chosen-name")).to_have_text("exam")
+    page.get_by_role("link", name="Choose another").click()
+    expect(page.locator(".pool")).to_be_visible()
+
+
+@pytest.mark.nightly
 def test_an_upload_shows_its_progress_and_can_be_cancelled(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -302,7 +339,7 @@ def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
             break
     page.keyboard.press("Enter")
     expect(page.locator("#chosen-name")).to_have_text("summer")
-    expect(page.get_by_role("button", name="Choose another")).to_be_focused()
+    expect(page.get_by_role("link", name="Choose another")).to_be_focused()
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.id") == "open":

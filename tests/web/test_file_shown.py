@@ -85,6 +85,10 @@ async def test_bad_rows_are_told_by_the_column_that_is_wrong(visiting: Visiting)
         assert '<tr class="bad">' in shown
         assert "Leave the 20 bad rows out" in text
         assert 'data-plans=""' in shown, "a part of a file is not planned for"
+        assert 'data-plans="name=checked' in await page.sent()
+        page = Page(browser, "none.csv", b"id,surrogate\na,3\n")
+        page.fields["kind"] = "zero_one"
+        assert 'data-plans=""' in await page.sent("file"), "nor is a file without items"
 
 
 async def test_a_field_that_is_wrong_says_so_and_what_was_typed_stays(visiting: Visiting) -> None:

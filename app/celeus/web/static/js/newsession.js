@@ -162,7 +162,9 @@ function unplan() {
     "Choose what to evaluate, and the session is simulated here before you open it.";
 }
 
-function chooseAgain() {
+/** @param {Event} event */
+function chooseAgain(event) {
+  event.preventDefault();
   byId("chosen").dataset.instructions = "";
   previewInstructions();
   byId("chosen").hidden = true;
@@ -436,8 +438,7 @@ function begin() {
     chosen();
   } else if (new URLSearchParams(location.search).has("pool")) {
     announce("The pool in this address does not exist");
-  } else if (!list.some)
-    only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
+  }
   source();
 }
 

@@ -288,7 +288,8 @@ export class PoolFile {
     fill(byId("file-problem"));
     byId("make", HTMLButtonElement).disabled = true;
     const { name, size, lastModified } = file;
-    const key = this.keyOf([String(this.fields), name, size, lastModified]);
+    const { state } = byId("file-details").dataset;
+    const key = this.keyOf([String(this.fields), state, name, size, lastModified]);
     this.creating = true;
     const page = await this.send(file, "Creating the pool", ["make"], { "Idempotency-Key": key });
     this.creating = false;
