@@ -261,6 +261,7 @@ def test_what_is_typed_while_a_file_is_looked_at_stays(signed_in: SignedIn) -> N
         page.get_by_label("A grade").check()
     largest = page.get_by_label("Largest loss")
     largest.fill("4")
+    largest.press("Tab")
     with suppress(Error):
         # Where it was not given up
         held[0].continue_()

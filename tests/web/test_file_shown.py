@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from html import unescape
 from urllib.parse import urlencode
 
+import pytest
 from httpx import AsyncClient, Response
 
 from tests.keys import ADMIN
@@ -125,6 +126,26 @@ async def test_a_pool_is_made_of_what_was_shown_and_once(visiting: Visiting) -> 
         page.fields["name"] = ""
         shown = await page.sent(make="true")
         assert 'id="pool-name-wrong">The pool needs a name.' in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "subject"),
+    [
+        (b"prompt,chosen,rejected\nWhat?,This.,That.\n", "two"),
+        (b"prompt,response_a,response_b\nWhat?,This.,That.\n", "two"),
+        (b"question,answer\nWho was chosen?," + b"x" * 6_000 + b" rejected\n", "one"),
+        (b"question,answer\n" + b"chosen " * 9_000 + b",Yes.\n", "one"),
+    ],
+    ids=["preferences", "sides", "far", "often"],
+)
+async def test_a_file_is_supposed_to_hold_what_its_columns_are_called(
+    visiting: Visiting, content: bytes, subject: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "answers.csv", content)
+        page.fields["kind"] = "zero_one"
+        shown = await page.sent("file")
+        assert f'name="subject" value="{subject}" checked' in shown
 
 
 async def test_a_state_that_is_none_is_refused(visiting: Visiting) -> None:

@@ -58,13 +58,9 @@ SEVERAL: Final = frozenset({"missing"})
 OPEN: Final = frozenset({"scale"})
 """Questions with other answers than those that are listed."""
 _FORMS: Final[Mapping[str, Format]] = {
-    "csv": "csv",
-    "tsv": "csv",
-    "txt": "csv",
-    "jsonl": "ndjson",
-    "ndjson": "ndjson",
-    "parquet": "parquet",
-    "pq": "parquet",
+    **dict.fromkeys(("csv", "tsv", "txt"), "csv"),
+    **dict.fromkeys(("jsonl", "ndjson"), "ndjson"),
+    **dict.fromkeys(("parquet", "pq"), "parquet"),
 }
 """What a file is announced as, by the end of its name; all others are found out."""
 LOOKED_AT: Final = "checked"
@@ -88,10 +84,11 @@ _NUMBERS: Final = frozenset({"score", "surrogate", "known"})
 _TWO_SYSTEMS: Final = re.compile(
     rb'"[ab]"\s*:\s*\{\s*"(answer|prediction|payload|surrogate)"'
     rb"|\b(answer|prediction|payload|surrogate|response|output|completion|antwort)_?[ab12]\b"
-    rb"|\bchosen\b.{1,5000}\brejected\b",
-    re.IGNORECASE | re.DOTALL,
+    rb"|\b(chosen|rejected)\b",
+    re.IGNORECASE,
 )
-"""A member, or a column, that only rows of two systems have."""
+"""A member, or a column, that only rows of two systems have; two words where they are near."""
+_NEAR_BYTES: Final = 5_000
 _LOSS: Final = frozenset({"zero_one", "bounded", "cross_entropy"})
 _KINDS: Final = {
     "lower": frozenset({"bounded"}),
@@ -332,11 +329,6 @@ class FileForm:
         medias = {form: media for media, form in FORMATS.items()}
         return "application/octet-stream" if self.form is None else medias[self.form]
 
-    @property
-    def has_names(self) -> bool:
-        """Whether the rows hold answers of two systems that have names."""
-        return self["subject"] == "two" and self["kind"] != "difference"
-
     def take(self, name: str, file: IO[bytes]) -> None:
         """Take what follows from a change of this field."""
         part, _, rest = name.partition(".")
@@ -384,7 +376,7 @@ class FileForm:
         for asked in self.state.questions:
             if asked.key == key:
                 listed = self._fields.get(f"answer.{key}", [])
-                if asked.question.name == "mapping":
+                if asked.question.name == "mapping" and listed:
                     return self.state.place(asked.question.column or "", listed[-1])
                 return asked.take(listed, self[f"other.{key}"], typed=typed)
         return None
@@ -509,7 +501,8 @@ class FileForm:
         self.lead = "" if first is None else f"question-{first}"
         mapped = [one for one in questions if one.name == "mapping" and state.is_hidden(one)]
         if mapped:
-            self.hint = _COLUMNS_OF_TWO if self.has_names else _COLUMNS
+            named = self["subject"] == "two" and self["kind"] != "difference"
+            self.hint = _COLUMNS_OF_TWO if named else _COLUMNS
             self.lead = f"role.{mapped[0].column}"
 
     @property
@@ -679,7 +672,14 @@ def _holds_two(file: IO[bytes]) -> bool:
     start = file.read(PEEKED_BYTES)
     file.seek(0, 2)
     file.seek(max(0, file.tell() - PEEKED_BYTES))
-    return _TWO_SYSTEMS.search(start + file.read()) is not None
+    chosen = -math.inf
+    for match in _TWO_SYSTEMS.finditer(start + file.read()):
+        word = match[0].lower()
+        if word == b"chosen":
+            chosen = match.end()
+        elif word != b"rejected" or match.start() - chosen <= _NEAR_BYTES:
+            return True
+    return False
 
 
 def _number(text: str, name: str) -> float:
