@@ -41,7 +41,6 @@ from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
 from celeus.web import (
     documents,
-    file_read,
     judged,
     new_session,
     people,
@@ -93,7 +92,6 @@ PAGES: tuple[APIRouter, ...] = (
     shared.router,
     views.router,
     new_session.router,
-    file_read.router,
     planner.router,
     people.router,
     webhooks_page.router,

@@ -43,7 +43,7 @@ POOLS: list[tuple[dict[str, Any], str]] = [
 
 def listed(page: str) -> list[str]:
     """The pools on the page, each with what is told of it."""
-    pools = re.findall(r'data-pool="pool_\w+".*?</button>', page, re.DOTALL)
+    pools = re.findall(r'name="pool" value="pool_\w+".*?</button>', page, re.DOTALL)
     return [re.sub(r"<[^>]+>", " | ", pool).split(">", 1)[-1] for pool in pools]
 
 

@@ -24,7 +24,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "swebench": ("missing",),
     "table": ("better", "scale", "missing", "answer", "repeats", "rows"),
 }
-"""What may be given of a log, by the tool that wrote it."""
+"""Answers that may be given of a log, by the tool that wrote it."""
 
 
 def roles_of(mapping: Typed) -> dict[str, str]:

@@ -27,7 +27,7 @@ SESSIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is to be made of the logs."""
+    """Options of the pool to make of the logs."""
 
     model: list[str]
     out: Path | None

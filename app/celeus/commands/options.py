@@ -25,7 +25,7 @@ SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="Id of the ses
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
 Form = Literal["lm-eval", "inspect", "promptfoo", "deepeval", "helm", "swebench", "table"]
-"""What a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
+"""Forms that a file may be read as; the tools are those of `celeus.intake.formats.registry`."""
 Format = Annotated[
     Form | None,
     typer.Option("--format", help="What to read the files as; default: what they look like."),

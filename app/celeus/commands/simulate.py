@@ -34,9 +34,9 @@ SETTINGS = (
     "population_bound",
 )
 OF_MEAN = ("policy", "target", "at_most", "at_least", "margin", "population_bound")
-"""What is asked of a mean alone."""
+"""Settings of a mean alone."""
 OF_TABLE = ("groups", "group_precision", "account", "small_groups")
-"""What is asked of several metrics or groups alone."""
+"""Settings of several metrics or groups alone."""
 
 
 def simulate(  # noqa: PLR0913 -- one parameter an option

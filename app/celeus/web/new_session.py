@@ -1,20 +1,27 @@
-"""The page of a new session: the pools to choose from, and the one that is chosen."""
+"""The page of a new session: the pools to choose from, the one that is chosen, and a file."""
 
+from dataclasses import replace
 from typing import Annotated, Final, NamedTuple
+from urllib.parse import parse_qs
 from uuid import UUID
 
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 
 from celeus.api.access.parameters import pool_id_of
+from celeus.api.pools.files import PoolFileOut, answer_to_upload
+from celeus.api.pools.forms import FormFile, received
 from celeus.api.pools.pools import PoolOut
+from celeus.api.wire.idempotency import Attempt, StreamedAttempt
 from celeus.api.wire.records import parsed
 from celeus.core.insights.figures import count
 from celeus.core.pools.systems import Lineup
-from celeus.errors import PoolNotFound, Refusal
+from celeus.errors import InvalidValue, PoolNotFound, Refusal
 from celeus.operations.pools.pools import archive_pool, delete_pool, get_pool, list_pools
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.sessions.labelling.instructions import pool_instructions
 from celeus.web.claim_form import GUESSES, ClaimForm
+from celeus.web.file_read import ROLES, STATE_BYTES, FileForm
+from celeus.web.forms import Form
 from celeus.web.pages import ManagesPage, Once, View, page_router
 from celeus.web.views import ITEMS
 from celeus.web.wording import counted
@@ -31,6 +38,8 @@ _KINDS: Final = {
     "preference": "which answer is better",
 }
 _PLAIN: Final = ("zero_one", "preference")
+_MOST_FIELDS: Final = 10_000
+"""Fields of the form of a file: it has one for each of its columns."""
 
 router = page_router()
 
@@ -63,6 +72,9 @@ class Wanted(NamedTuple):
     archived: bool
 
 
+_NONE_LISTED: Final = Wanted(None, "", 0, archived=False)
+
+
 @router.get("/sessions/new")
 async def new_session(
     view: ManagesPage,
@@ -80,10 +92,51 @@ async def new_session(
     return await _page(view, wanted=wanted)
 
 
-@router.post("/sessions/new/claim")
-async def claim(view: ManagesPage, body: PoolOut) -> Response:
-    """Show what can be asked of the pool that a file would be: a part of the page."""
-    return await _page(view, wanted=Wanted(None, "", 1, archived=False), considered=body)
+@router.post("/sessions/new/file")
+async def read_file(view: ManagesPage, request: Request, attempt: StreamedAttempt) -> Response:
+    """Show what the file in a form is read as, and what can be asked of the pool that it would be.
+
+    Beside the file the form has ``fields``, those of the page as in an address, and the ``state``
+    that the page was given. ``part``: the file goes on; ``make``: the pool is made.
+    """
+    async with received(request, attempt.hashed, STATE_BYTES) as upload:
+        sent = Form(upload.members)
+        try:
+            fields = parse_qs(
+                sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS
+            )
+            form = FileForm(fields, sent.get("state"), upload.name)
+        except ValueError as error:
+            raise InvalidValue("The form cannot be read.", field="state") from error
+        form.whole = not sent.get("part")
+        for name in fields.get("changed", []):
+            upload.file.seek(0)
+            form.take(name, upload.file)
+        form.offer_levels()
+        if not form.must_choose:
+            await _look(view, form, attempt, upload, makes=bool(sent.get("make")))
+    return await _page(view, wanted=_NONE_LISTED, file=form)
+
+
+async def _look(
+    view: View, form: FileForm, attempt: Attempt, upload: FormFile, *, makes: bool
+) -> None:
+    """Ask the interface for a pool of the file, or for what it would be."""
+    file = replace(upload, form=form.form)
+    try:
+        while form.found is None:
+            upload.file.seek(0)
+            params = form.making if makes else form.looking
+            answer = await answer_to_upload(view.context, view.request, attempt, file, params)
+            found = PoolFileOut.model_validate_json(bytes(answer.body))
+            if form.state.supposed and not found.items:
+                # What looked like two systems is none
+                form.state.supposed = False
+                form.about("one")
+            else:
+                form.show(found)
+    except Refusal as fault:
+        form.refuse(fault)
 
 
 @router.post("/sessions/new")
@@ -122,13 +175,14 @@ async def _page(
     view: View,
     *,
     wanted: Wanted,
-    considered: PoolOut | None = None,
+    file: FileForm | None = None,
     made: Once | None = None,
     fault: Refusal | None = None,
 ) -> Response:
     del made
     pool, search, limit, archived = wanted
     chosen = None if pool is None else await _chosen(view, parsed("pool", pool))
+    considered = file.found.pool if file and file.found else None
     version = None
     if chosen is not None:
         considered = PoolOut.model_validate(chosen)
@@ -140,6 +194,8 @@ async def _page(
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
         pool=chosen,
         claim=ClaimForm(considered),
+        file=file or FileForm(),
+        roles=ROLES,
         instructions=None if version is None else version.text,
         facts=facts_of,
         list=await _listed(view, search.strip().lower(), limit, archived=archived),

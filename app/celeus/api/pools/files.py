@@ -48,10 +48,10 @@ from celeus.api.pools.sheets import (
 )
 from celeus.api.pools.upload_rows import read_rows
 from celeus.api.sessions.opening_models import Markdown
-from celeus.api.wire.idempotency import StreamedAttempt
+from celeus.api.wire.idempotency import Attempt, StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, ProblemError, responses
-from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
+from celeus.api.wire.uploads import format_of_any, media_of, unless_gone
 from celeus.core.plans.claim import check_sample
 from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
@@ -71,6 +71,7 @@ from celeus.operations.pools.imports import (
     remembered_mappings,
 )
 from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import IdempotentRequest
 from celeus.shorten import printable, shortened
 from celeus.strict_json import json_of
@@ -438,56 +439,68 @@ async def create_pool_from_file(
         _wanted(params, "")
     async with received(request, attempt.hashed) as upload:
         params = _with_members(request, params, upload)
-        dry_run, planned = params.dry_run, params.planned
-        wanted = _wanted(params, upload.name)
-        seen, look = FileHead(params.preview), Look()
-        options = ImportOptions(
-            skip_bad_rows=dry_run or params.on_error == "skip",
+        return await answer_to_upload(context, request, attempt, replace(upload, form=form), params)
+
+
+async def answer_to_upload(
+    context: Context,
+    request: Request,
+    attempt: Attempt,
+    upload: FormFile,
+    params: PoolFileQuery,
+) -> Response:
+    """Return a `PoolFileOut` as JSON: the pool made of a received file, or of a dry run its check.
+
+    The page of a new session answers what this says of a file.
+    """
+    dry_run, planned = params.dry_run, params.planned
+    wanted = _wanted(params, upload.name)
+    seen, look = FileHead(params.preview), Look()
+    options = ImportOptions(
+        skip_bad_rows=dry_run or params.on_error == "skip",
+        dry_run=dry_run,
+        numbers=planned is not None,
+        intake=lambda done: _intake(look, done),
+    )
+
+    def encode(done: ImportResult, plan: dict[str, Any] | None = None) -> bytes:
+        answer = PoolFileOut(
+            pool=PoolOut.model_validate(done.pool),
+            items=done.added,
+            skipped=done.skipped,
+            errors=[ProblemError.model_validate(fault) for fault in done.faults],
+            numeric=list(done.pool.columns),
+            classes=done.pool.classes,
+            preview=seen.rows,
+            first=seen.items,
             dry_run=dry_run,
-            numbers=planned is not None,
-            intake=lambda done: _intake(look, done),
+            plan=None if plan is None else PlanningAnswer.model_validate(plan),
+            **asdict(look) | {"rows": _rows_read(look, done)},
         )
+        return answer.model_dump_json().encode()
 
-        def encode(done: ImportResult, plan: dict[str, Any] | None = None) -> bytes:
-            answer = PoolFileOut(
-                pool=PoolOut.model_validate(done.pool),
-                items=done.added,
-                skipped=done.skipped,
-                errors=[ProblemError.model_validate(fault) for fault in done.faults],
-                numeric=list(done.pool.columns),
-                classes=done.pool.classes,
-                preview=seen.rows,
-                first=seen.items,
-                dry_run=dry_run,
-                plan=None if plan is None else PlanningAnswer.model_validate(plan),
-                **asdict(look) | {"rows": _rows_read(look, done)},
-            )
-            return answer.model_dump_json().encode()
+    async def read(once: IdempotentRequest[ImportResult] | None) -> ImportResult:
+        async with _rows(context, upload, params, wanted, look) as (rows, elsewhere):
+            batches, how = _seen(rows, seen), replace(options, elsewhere=elsewhere)
+            return await pools.pool_of_file(context, wanted, batches, how, once)
 
-        async def read(once: IdempotentRequest[ImportResult] | None) -> ImportResult:
-            async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
-                batches, how = _seen(rows, seen), replace(options, elsewhere=elsewhere)
-                return await pools.pool_of_file(context, wanted, batches, how, once)
+    async def looked_at() -> bytes:
+        done = await read(None)
+        if planned is None or done.numbers is None:
+            return encode(done)
+        runs = look.answers.get("repeats") == "runs"
+        check_sample(planned.request.claim.target, runs=runs)
+        found = await planning.plan_session(context, done.numbers, planned.request)
+        return encode(done, planned.answered(done.pool.pool_id, found))
 
-        async def looked_at() -> bytes:
-            done = await read(None)
-            if planned is None or done.numbers is None:
-                return encode(done)
-            runs = look.answers.get("repeats") == "runs"
-            check_sample(planned.request.claim.target, runs=runs)
-            found = await planning.plan_session(context, done.numbers, planned.request)
-            return encode(done, planned.answered(done.pool.pool_id, found))
-
-        if dry_run:
-            # Nobody reads what it would find; a pool is asked for again by its key
-            found = await unless_gone(request, looked_at())
-            return Response(found, media_type="application/json")
-        answer = await attempt.answer(
-            201, encode, read, lambda body: f"/v1/pools/{body['pool']['id']}"
-        )
-        if look.mapping:
-            await remember_mapping(context, look.mapping)
-        return answer
+    if dry_run:
+        # Nobody reads what it would find; a pool is asked for again by its key
+        found = await unless_gone(request, looked_at())
+        return Response(found, media_type="application/json")
+    answer = await attempt.answer(201, encode, read, lambda body: f"/v1/pools/{body['pool']['id']}")
+    if look.mapping:
+        await remember_mapping(context, look.mapping)
+    return answer
 
 
 def _rows_read(look: Look, done: ImportResult) -> int:
@@ -567,14 +580,14 @@ def _wanted(params: PoolFileQuery, file_name: str) -> NewPool:
 
 @asynccontextmanager
 async def _rows(
-    context: Manages,
+    context: Context,
     upload: FormFile,
     params: PoolFileQuery,
-    asked: tuple[Format | None, NewPool],
+    wanted: NewPool,
     look: Look,
 ) -> AsyncIterator[tuple[Generator[Rows, None, None], bool]]:
     """The rows of the file: of items as they stand, else by what its columns mean, elsewhere."""
-    form, wanted = asked
+    form = upload.form
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     mapping = mapping_of(params.mapping)
     plain = form is not None and form != "parquet" and mapping is None

@@ -17,7 +17,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.requests import Request
 
-from celeus.api.wire.uploads import spool_parts, spooled
+from celeus.api.wire.uploads import Format, spool_parts, spooled
 from celeus.errors import InvalidValue
 
 FORM = "multipart/form-data"
@@ -28,20 +28,27 @@ _HEADER_BYTES = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class FormFile:
-    """An upload: the file at its beginning, its name, and the members of the form it was in."""
+    """An upload: the file at its beginning, its name, and the members of the form it was in.
+
+    ``form`` is what the file is announced as; None leaves that to be found out.
+    """
 
     file: IO[bytes]
     name: str = ""
     members: dict[str, list[str]] = field(default_factory=dict)
+    form: Format | None = None
 
 
 @asynccontextmanager
 async def received(
-    request: Request, hashed: Callable[[bytes], object] | None = None
+    request: Request,
+    hashed: Callable[[bytes], object] | None = None,
+    member_bytes: int = MEMBER_BYTES,
 ) -> AsyncIterator[FormFile]:
     """The upload, a body of its own or the file in a form; `hashed` sees what was sent.
 
-    Of a form that is the file and the members: what parts them is another each time.
+    Of a form that is the file and the members: what parts them is another each time. A member has
+    at most ``member_bytes``.
     """
     content_type = request.headers.get("content-type", "")
     if not content_type.lower().startswith(FORM):
@@ -52,7 +59,7 @@ async def received(
     if not boundary:
         raise _refused("multipart/form-data with a boundary", content_type)
     with tempfile.TemporaryFile() as file:
-        form = _Form(boundary, file, hashed)
+        form = _Form(boundary, file, hashed, member_bytes)
         await spool_parts(request, form.write)
         await to_thread.run_sync(form.end)
         yield FormFile(file, form.file_name, form.members)
@@ -62,8 +69,13 @@ class _Form:
     """A form on its way in: what is of its file goes to the disk, members are kept."""
 
     def __init__(
-        self, boundary: bytes, file: IO[bytes], hashed: Callable[[bytes], object] | None
+        self,
+        boundary: bytes,
+        file: IO[bytes],
+        hashed: Callable[[bytes], object] | None,
+        member_bytes: int,
     ) -> None:
+        self._member_bytes = member_bytes
         self.members: dict[str, list[str]] = {}
         self.file_name = ""
         self._file = file
@@ -142,8 +154,10 @@ class _Form:
                     self._hashed(part)
             return
         self._value += part
-        if len(self._value) > MEMBER_BYTES:
-            raise _refused(f"members of at most {MEMBER_BYTES} bytes", self._name.decode()[:60])
+        if len(self._value) > self._member_bytes:
+            raise _refused(
+                f"members of at most {self._member_bytes} bytes", self._name.decode()[:60]
+            )
 
     def _part_end(self) -> None:
         if not self._in_file:

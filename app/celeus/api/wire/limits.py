@@ -24,7 +24,9 @@ FAIR_SECONDS = 1.0
 RETRY_SECONDS = 5
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
-_UPLOADS = re.compile(r"/v1/pools/[^/]+/items|/v1/(pool|session)-files|/v1/certificates/verify")
+_UPLOADS = re.compile(
+    r"/v1/pools/[^/]+/items|/v1/(pool|session)-files|/v1/certificates/verify|/sessions/new/file"
+)
 
 
 class BodyLimit:

@@ -39,9 +39,6 @@ declare global {
     claims: PlannedClaim[];
   };
   type Pool = Schemas["PoolOut"];
-  type PoolFileAnswer = Schemas["PoolFileOut"];
-  type PlacedColumn = Schemas["ColumnOut"];
-  type Question = Schemas["QuestionOut"];
   type PoolPage = Schemas["PoolPage"];
   type ProblemBody = Schemas["Problem"];
   type ProblemError = Schemas["ProblemError"];

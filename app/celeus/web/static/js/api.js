@@ -176,7 +176,8 @@ export function messageOf(/** @type {unknown} */ error) {
   return error instanceof Error ? error.message : String(error);
 }
 
-function signedOut() {
+/** Lead to the sign-in, unless a listener has another way. */
+export function signedOut() {
   const event = new CustomEvent("signed-out", { cancelable: true });
   if (window.dispatchEvent(event)) location.assign(loginPath());
 }

@@ -132,7 +132,7 @@ async function trySample(button) {
     const path = `/v1/pool-files?${new URLSearchParams(form)}`;
     const { signal } = new AbortController();
     const made = await upload(path, sheet, "text/csv", { told: () => {}, signal, headers: {} });
-    const opening = { pool_id: made.pool.id, name, precision: 0.2 };
+    const opening = { pool_id: JSON.parse(made).pool.id, name, precision: 0.2 };
     const session = await api("POST", "/v1/sessions", opening);
     location.assign(`${button.dataset.then}${session.id}`);
   } catch (problem) {

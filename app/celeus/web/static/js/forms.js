@@ -3,7 +3,7 @@
    Without this script the browser sends them, and shows the answer as a page of its own. */
 
 import { announce, byId, el } from "./dom.js";
-import { ready, show } from "./live.js";
+import { read, ready, show } from "./live.js";
 
 const ANSWER_MS = 120_000;
 const WRONG = "[role=alert]:not(:empty)";
@@ -45,7 +45,7 @@ async function send(form, submitter) {
     // A secret is shown where it was asked for; all else leads back to the page
     if (answer.redirected) settle(form);
     if (answer.redirected && swap === "main") history.replaceState(null, "", address);
-    if (!show(swap, await answer.text())) throw new Error("no page of the service");
+    if (!show(swap, read(await answer.text()))) throw new Error("no page of the service");
     const popover = document.querySelector("[popover]:popover-open");
     if (popover instanceof HTMLElement && popover.querySelector(WRONG) === null)
       popover.hidePopover();

@@ -50,19 +50,23 @@ export function ready(page = document) {
 export async function swap(ids, path, { wait, settle, body, signal } = {}) {
   const options = { retry: 0, raw: true, wait, signal };
   const answer = await api(body === undefined ? "GET" : "POST", path, body, options);
-  const text = await answer.text();
-  for (const id of [ids].flat()) show(id, text, settle);
+  const page = read(await answer.text());
+  for (const id of [ids].flat()) show(id, page, settle);
+}
+
+/** The page of an answer. */
+export function read(/** @type {string} */ text) {
+  return new DOMParser().parseFromString(text, "text/html");
 }
 
 /**
  * Change an element to what it is on this page; false where the page has none.
  *
  * @param {string} id
- * @param {string} text
+ * @param {Document} page
  * @param {Settle | null} [settle]
  */
-export function show(id, text, settle) {
-  const page = new DOMParser().parseFromString(text, "text/html");
+export function show(id, page, settle) {
   settle?.(page);
   ready(page);
   const fresh = page.getElementById(id);

@@ -18,7 +18,7 @@ import {
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
-import { swap } from "./live.js";
+import { show, swap } from "./live.js";
 import { previewInstructions } from "./newsession/judging.js";
 import { listen, PACES, planned, point, Shown } from "./newsession/planner.js";
 import { PoolList } from "./newsession/pools.js";
@@ -70,23 +70,24 @@ new PoolFile({
   unlooked: () => {
     if (state.ask !== null) unplan();
   },
-  made: (pool) => {
+  made: (id) => {
     list.again();
-    choose(pool.id, state.ask !== null);
+    choose(id, state.ask !== null);
   },
 });
 
 /**
- * Plan for the pool that a file would be.
+ * Plan for the pool that a file would be, of which this page tells.
  *
- * @param {Pool} pool
+ * @param {Document} page
  * @param {import("./newsession/file.js").Ask} ask
  */
-async function consider(pool, ask) {
-  state.pool = pool.id;
+function consider(page, ask) {
+  for (const id of OF_POOL) show(id, page);
+  state.pool = "";
   state.ask = ask;
   byId("open-help").textContent = "First create the pool.";
-  if (await suit(OF_POOL, "/sessions/new/claim", pool)) plan();
+  plan();
 }
 
 /**
@@ -97,32 +98,21 @@ async function choose(id, considered = false) {
   state.pool = id;
   state.ask = null;
   const parts = considered ? ["chosen"] : ["chosen", ...OF_POOL];
-  if (!(await suit(parts, `/sessions/new?pool=${id}`))) return;
+  state.asking?.abort();
+  const { signal } = (state.asking = new AbortController());
+  try {
+    await swap(parts, `/sessions/new?pool=${id}`, { signal });
+  } catch (error) {
+    if (!signal.aborted) tell(error, byId("plan-problem"));
+    return;
+  }
+  if (signal.aborted) return;
   if (byId("chosen").dataset.pool === id) chosen(considered);
   else {
     unplan();
     list.again();
     announce("This pool is no longer there");
   }
-}
-
-/**
- * Show what suits a pool; false where that fails, or another pool is meant by now.
- *
- * @param {string[]} parts
- * @param {string} path
- * @param {Pool} [body]
- */
-async function suit(parts, path, body) {
-  state.asking?.abort();
-  const { signal } = (state.asking = new AbortController());
-  try {
-    await swap(parts, path, { body, signal });
-  } catch (error) {
-    if (!signal.aborted) tell(error, byId("plan-problem"));
-    return false;
-  }
-  return !signal.aborted;
 }
 
 /** Go on with the pool that the page shows as chosen. */
@@ -172,7 +162,9 @@ function unplan() {
     "Choose what to evaluate, and the session is simulated here before you open it.";
 }
 
-function chooseAgain() {
+/** @param {Event} event */
+function chooseAgain(event) {
+  event.preventDefault();
   byId("chosen").dataset.instructions = "";
   previewInstructions();
   byId("chosen").hidden = true;
@@ -450,8 +442,7 @@ function begin() {
     chosen();
   } else if (new URLSearchParams(location.search).has("pool")) {
     announce("The pool in this address does not exist");
-  } else if (!list.some)
-    only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
+  }
   source();
 }
 

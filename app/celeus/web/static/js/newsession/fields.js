@@ -14,12 +14,6 @@ export class Unusable extends Error {
   }
 }
 
-/** @type {Record<string, string>} */
-const PLACES = {
-  lower: "loss-lower",
-  upper: "loss-upper",
-};
-
 /**
  * The text of a field.
  *
@@ -122,14 +116,13 @@ export function picked(name) {
  * The id of the element that a refusal's field stands in; null where there is none.
  *
  * @param {string | null} field
- * @param {Record<string, string>} own
  */
-export function placeOf(field, own = {}) {
+export function placeOf(field) {
   const last = (field ?? "").replace(/^.*\./s, "");
   // The numbers of a list are in no name
   const name = (field ?? "").replace(/\.\d+(?=\.|$)/g, "");
   const named = document.querySelector(`[name="${CSS.escape(name)}"]`)?.id;
-  const id = own[last] ?? (named || PLACES[last]) ?? (/^\d+$/.test(last) ? "threshold" : last);
+  const id = named || (/^\d+$/.test(last) ? "threshold" : last);
   return id && document.getElementById(id) ? id : null;
 }
 

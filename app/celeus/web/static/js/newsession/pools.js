@@ -21,20 +21,17 @@ export class PoolList {
       this.#typing = setTimeout(() => this.again(), TYPED_MS);
     });
     byId("archived-pools").addEventListener("change", () => this.again());
-    byId("pool-list").addEventListener("click", ({ target }) => {
+    byId("pool-list").addEventListener("click", (event) => {
+      const { target } = event;
       const pressed = target instanceof Element ? target.closest("button") : null;
       if (pressed?.id === "more-pools") {
         this.#limit = pressed.dataset.limit ?? "";
         this.again();
-      } else if (pressed?.dataset.pool) {
-        choose(pressed.dataset.pool);
+      } else if (pressed?.name === "pool") {
+        event.preventDefault();
+        choose(pressed.value);
       }
     });
-  }
-
-  /** Whether there are any. */
-  get some() {
-    return document.querySelector("#pools li") !== null;
   }
 
   /** Ask for them anew. */

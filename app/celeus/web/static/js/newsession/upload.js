@@ -1,6 +1,6 @@
 /* Sending a file, with its progress told and a way to stop. */
 
-import { csrf, LATE, loginPath, Problem } from "../api.js";
+import { csrf, LATE, Problem, signedOut } from "../api.js";
 
 const STUCK_MS = 60_000;
 const READ_MS = 15 * 60_000;
@@ -13,30 +13,25 @@ const READ_MS = 15 * 60_000;
  */
 
 /**
- * The JSON that the upload is answered with, else a `Problem` is thrown.
+ * The text of the answer, else a `Problem` is thrown; a page that says what is wrong is an answer.
  *
- * `told` is called with the share that has been sent, from 0 to 1. An aborted `signal` rejects
+ * A form has no `media` of its own. `told` is called with the share that has been sent, from 0 to 1. An aborted `signal` rejects
  * with its reason. Where nothing more is sent for a minute, or the whole file is not read within a
  * quarter of an hour, it is as if the service was not reached.
  *
  * @param {string} path
- * @param {Blob} file
- * @param {string} media
+ * @param {Blob | FormData} body
+ * @param {string | null} media
  * @param {Uploading} options
- * @returns {Promise<any>}
+ * @returns {Promise<string>}
  */
-export function upload(path, file, media, { told, signal, headers }) {
+export function upload(path, body, media, { told, signal, headers }) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", path);
-    for (const [name, value] of Object.entries({
-      "Content-Type": media,
-      Accept: "application/json",
-      "X-CSRF-Token": csrf(),
-      ...headers,
-    })) {
-      request.setRequestHeader(name, value);
-    }
+    const sent = { Accept: "application/json", "X-CSRF-Token": csrf(), ...headers };
+    for (const [name, value] of Object.entries(sent)) request.setRequestHeader(name, value);
+    if (media !== null) request.setRequestHeader("Content-Type", media);
     /** @type {number | undefined} */
     let timer;
     const within = (/** @type {number} */ milliseconds) => {
@@ -53,30 +48,29 @@ export function upload(path, file, media, { told, signal, headers }) {
       if (event.lengthComputable) told(event.loaded / event.total);
     });
     request.addEventListener("load", () => {
-      if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText));
+      const isPage = request.getResponseHeader("Content-Type")?.startsWith("text/html");
+      if (new URL(request.responseURL).pathname === "/login") reject(problemOf(request, 401));
+      else if (request.status < 300 || isPage) resolve(request.responseText);
       else reject(problemOf(request));
     });
     request.addEventListener("error", () => reject(new Problem(0)));
     request.addEventListener("abort", () => reject(signal.reason));
     signal.addEventListener("abort", () => request.abort());
     within(STUCK_MS);
-    request.send(file);
+    request.send(body);
   });
 }
 
 /** @param {XMLHttpRequest} request */
-function problemOf(request) {
+function problemOf(request, status = request.status) {
   /** @type {Partial<ProblemBody>} */
-  let told = { title: `The service answered ${request.status}.` };
+  let told = { title: `The service answered ${status}.` };
   try {
     told = JSON.parse(request.responseText);
   } catch {
     // Something between here and the service answered
   }
   const wait = Number.parseInt(request.getResponseHeader("Retry-After") ?? "", 10);
-  if (request.status === 401) {
-    const event = new CustomEvent("signed-out", { cancelable: true });
-    if (window.dispatchEvent(event)) location.assign(loginPath());
-  }
-  return new Problem(request.status, told, Number.isFinite(wait) ? wait : null);
+  if (status === 401) signedOut();
+  return new Problem(status, told, Number.isFinite(wait) ? wait : null);
 }
