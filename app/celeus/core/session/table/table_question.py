@@ -389,7 +389,9 @@ class Table(JointQuestion):
         for place in drawn.claims:
             claim = self.claims[place]
             claim.judge(event.round, losses[loss_of(self.plan.check, claim.metric)])
-            self._update_wants(self._slot(place))
+            # The oldest draw's are updated as it is folded, before the next draw
+            if drawn is not self._out[0]:
+                self._update_wants(self._slot(place))
         known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         known[~self.cells.open[:, cell]] = np.nan
         unit = (known - self._lower) / self._width
