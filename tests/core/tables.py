@@ -1,12 +1,13 @@
 """Small tables whose losses are known, and how the tests walk through them."""
 
 import copy
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.ledger import Draw
+from celeus.core.ledger import Draw, JointObservation
 from celeus.core.plans.table_plan import TablePlan, TableSettings, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
@@ -79,3 +80,41 @@ def judged(
         for metric, loss in enumerate(losses[draw.item])
     ]
     session.observe(draw.round, tuple(told))
+
+
+Answers = Callable[[int], Sequence[tuple[float | None, ...]]]
+"""What may be said of an item."""
+
+
+def at_will(
+    session: Session[TableQuestion],
+    draws: int,
+    answers: Answers,
+    worth: Callable[[Session[TableQuestion]], Floats],
+    held: tuple[Draw, ...] = (),
+) -> tuple[Floats, Floats]:
+    """Least and largest mean worth, after so many draws, that somebody can bring about.
+
+    Before each draw he answers what he likes of those that are out, and leaves the others open; at
+    last he answers them all. He sees their items, and knows the losses.
+    """
+    last = session.drawn == draws
+    options = [[*([] if last else [None]), *answers(draw.item)] for draw in held]
+    ends = []
+    for said in itertools.product(*options):
+        branch, still = branched(session), []
+        for draw, losses in zip(held, said, strict=True):
+            if losses is None:
+                still.append(draw)
+            else:
+                branch.apply(JointObservation(draw.round, losses))
+        if last:
+            ends.append((worth(branch),) * 2)
+            continue
+        mean: list[Floats] = [np.zeros(1), np.zeros(1)]
+        for draw in coming(branch):
+            child = branched(branch).apply(draw)
+            both = at_will(child, draws, answers, worth, (*still, draw))
+            mean = [total + draw.q * end for total, end in zip(mean, both, strict=True)]
+        ends.append((mean[0], mean[1]))
+    return np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0)

@@ -277,9 +277,12 @@ class Fold:
         known.losses[round_] = loss
 
     def fold_next(self, plan: Plan) -> None:
-        """Fold the next round, which is judged; one that was folded beside is only let go."""
+        """Fold the next round, as judged by nobody if it is not judged.
+
+        One that was folded beside is only let go.
+        """
         round_, coming = self.knowledge.open.popitem(last=False)
-        loss = self.knowledge.losses.pop(round_)
+        loss = self.knowledge.losses.pop(round_, None)
         if round_ > self.last:
             self.fold_round(plan, coming, loss)
 

@@ -22,8 +22,10 @@ from celeus.core.session.session import Session
 from celeus.core.session.table.ratio_claims import RatioClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.errors import InvalidValue
-from tests.core.tables import SEED, branched, coming, planned
-from tests.nightly import NIGHTLY
+from tests.claims.stalling import LOOKS_APART, kept_open
+from tests.core.tables import SEED, at_will, branched, coming, planned
+from tests.core.worlds import provisional
+from tests.nightly import NIGHTLY, by_day
 
 LABEL = Metric("label", LossScale("zero_one", 0.0, 1.0))
 SESSIONS = 1000 if NIGHTLY else 10
@@ -117,6 +119,14 @@ def endings(
         yield from endings(branch, world, chance * draw.q)
 
 
+def gained(session: Session[TableQuestion], ratio: float) -> np.ndarray:
+    """The stakes of both sides against a ratio, over their starts at a level of 1e-9."""
+    claim = session.question.ratios[0]
+    place = int(np.flatnonzero(claim._grid == ratio)[0])
+    stakes = [float(np.exp(side.stake[:, place]).sum()) for side in claim._sides]
+    return np.array(stakes) / 5e-10
+
+
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_mean_stake_at_the_true_ratio_is_its_start(name: str, world: str) -> None:
@@ -125,16 +135,29 @@ def test_the_mean_stake_at_the_true_ratio_is_its_start(name: str, world: str) ->
     truth = lost(name, case.people, case.judge)
     begun, mean, total = case.begun(asking(name, case, 1e-9)), np.zeros(2), 0.0
     for chance, session in endings(begun, case):
-        claim = session.question.ratios[0]
-        place = int(np.flatnonzero(claim._grid == truth)[0])
-        stakes = [float(np.exp(side.stake[:, place]).sum()) for side in claim._sides]
-        mean += chance * np.array(stakes) / 5e-10
+        mean += chance * gained(session, truth)
         total += chance
     assert total == pytest.approx(1.0, abs=1e-12)
     if case.hidden:
         assert (mean <= 1.0 + 1e-9).all()
     else:
         assert mean == pytest.approx([1.0, 1.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("name", by_day(2, MEASURES))
+def test_whoever_answers_draws_when_he_likes_gains_no_stake(name: str, *, skips: bool) -> None:
+    """Nor loses one in the mean, where he skips none: he sees their items and losses."""
+    truth = lost(name, FEW.people, FEW.judge)
+
+    def answers(item: int) -> list[tuple[float | None]]:
+        return [(float(FEW.people[item]),), *([(None,)] if skips else [])]
+
+    begun = FEW.begun(asking(name, FEW, 1e-9))
+    least, largest = at_will(begun, 3, answers, lambda session: gained(session, truth))
+    assert (largest <= 1.0 + 1e-9).all()
+    if not skips:
+        assert least == pytest.approx([1.0, 1.0], abs=1e-9)
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -200,6 +223,37 @@ def test_coverage_of_sessions_watched_to_the_last_item(names: tuple[str, ...]) -
         truths = [lost(name, world.people, world.judge) for name in names]
         misses += watched(world.begun(wish, b"%d" % number), world, truths)
     assert (misses <= binom.ppf(0.9999, SESSIONS, 0.2)).all()
+
+
+def test_draws_kept_open_by_who_knows_their_losses_gain_nothing() -> None:
+    """Kept back is what would correct the claims about the judge's errors at positive items."""
+    misses, names, sessions = np.zeros(2), ("tpr", "tnr"), SESSIONS * 3 // 5
+    for number in range(sessions):
+        world = world_of(number, 60)
+        wish = TableSettings(
+            alpha=0.2, check=JudgeCheck("judge", "yes", names), precision=dict.fromkeys(names, 0.2)
+        )
+        truths = [lost(name, world.people, world.judge) for name in names]
+        misses += stalled(world.begun(wish, b"%d" % number), world, truths)
+    assert (misses <= binom.ppf(0.9999, sessions, 0.2)).all()
+
+
+def stalled(session: Session[TableQuestion], world: World, truths: Sequence[float]) -> list[bool]:
+    """Whether each claim's interval ever leaves its true ratio, also with open draws at worst."""
+    missed = [False] * len(truths)
+
+    def corrects(item: int) -> bool:
+        interval = session.question.claims[0].interval
+        leans_low = interval.lower + interval.upper < 2.0 * truths[0]
+        return bool((world.people[item] != world.judge[item]) == leans_low)
+
+    for _ in kept_open(session, lambda item: (float(world.people[item]),), corrects):
+        at_worst = None if session.observed % LOOKS_APART else provisional(session)
+        for shown in (session.question, at_worst):
+            for place, claim in enumerate([] if shown is None else shown.claims):
+                held = claim.interval.lower - 1e-9 <= truths[place] <= claim.interval.upper + 1e-9
+                missed[place] |= claim.emptied or not held
+    return missed
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -297,7 +351,7 @@ def test_draws_that_are_out_take_little_memory() -> None:
     held = [
         array.nbytes
         for claim in session.question.ratios
-        for drawn in claim._open
+        for drawn in claim._open.values()
         for bet in drawn.bets
         for array in bet
         if array.base is None

@@ -1,7 +1,5 @@
 """Many claims on tiny tables, over every order of drawing: exact means, stakes and misses."""
 
-import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -17,7 +15,8 @@ from celeus.core.session.fold import Fold
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_claims import MeanClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
-from tests.core.tables import SEED, UNIT, WIDE, branched, coming, judged, planned, table_of
+from tests.core.tables import SEED, UNIT, WIDE, at_will, branched, coming, judged, planned, table_of
+from tests.nightly import by_day
 
 EXACT = 1e-12
 Hidden = frozenset[tuple[int, int]]
@@ -142,13 +141,25 @@ def test_the_mean_signal_of_every_claim_is_its_risk(name: str) -> None:
     assert len(seen) == len(case.begun().question.means)
 
 
+def open_behind(
+    session: Session[TableQuestion], case: Case
+) -> Iterator[tuple[Session[TableQuestion], Draw]]:
+    """Every draw that stays open, alone or with a second one behind it that is judged."""
+    for first in coming(session):
+        out = branched(session).apply(first)
+        yield out, first
+        for second in coming(out):
+            held = branched(out).apply(second)
+            judged(held, second, case.losses, case.hidden)
+            yield held, first
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_draw_ahead_of_a_loss_has_the_same_mean(name: str) -> None:
+    """Also where a draw behind the open one is judged, and what it said moves the next."""
     case = CASES[name]
     for session in histories(case.begun(), case, 1):
-        for first in coming(session):
-            out = branched(session)
-            out.apply(first)
+        for out, first in open_behind(session, case):
             means = np.zeros((len(out.question.means), 2))
             for second in coming(out):
                 branch = branched(out)
@@ -185,36 +196,44 @@ def stakes(session: Session[TableQuestion], case: Case) -> np.ndarray:
     return np.array(rows)
 
 
-def worst(session: Session[TableQuestion], out: list[Draw], case: Case, ahead: int) -> np.ndarray:
-    """The mean stakes when a judge who holds draws skips what suits him best, for each of them."""
-    if len(out) < ahead and session.can_draw:
-        total = np.zeros((len(session.question.means), 2))
-        for draw in coming(session):
-            branch = branched(session)
-            branch.apply(draw)
-            total += draw.q * worst(branch, [*out, draw], case, ahead)
-        return total
-    best = np.full((len(session.question.means), 2), -math.inf)
-    for skipped in itertools.product((False, True), repeat=len(out)):
-        branch = branched(session)
-        for draw, skip in zip(out, skipped, strict=True):
-            every = frozenset((draw.item, one) for one in range(case.losses.shape[1]))
-            judged(branch, draw, case.losses, every if skip else case.hidden)
-        best = np.maximum(best, stakes(branch, case))
-    return best
-
-
 SOME = ["two metrics", "two groups", "two groups and two metrics"]
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_no_choice_of_skips_gains_a_stake(name: str) -> None:
-    """Whoever holds draws, sees their items and losses, and then says which nobody can judge."""
-    case = replace(CASES[name], hidden=frozenset())
-    session = case.begun(1e-6)
+def by_choice(
+    session: Session[TableQuestion], case: Case, draws: int, *, skips: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The stakes now, and after ``draws`` least and largest in the mean of who answers at will."""
     start = stakes(session, case)
     assert (start > 0.0).all()
-    assert (worst(session, [], case, 2) <= start * (1.0 + 1e-9)).all()
+    nobody = (None,) * case.losses.shape[1]
+
+    def answers(item: int) -> list[tuple[float | None, ...]]:
+        truth = tuple(case.losses[item].tolist())
+        return [truth, nobody] if skips else [truth]
+
+    return start, *at_will(session, draws, answers, lambda branch: stakes(branch, case))
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_mean_stake_at_the_true_risk_is_its_start_whenever_draws_are_answered(
+    name: str,
+) -> None:
+    """Whoever holds draws, sees their items and losses, and answers them in any order."""
+    every = dict.fromkeys([metric.name for metric in CASES[name].table.metrics], 0.05)
+    # So fine that every true risk is a candidate
+    fine = TableSettings(precision=every, group_precision=every)
+    case = replace(CASES[name], hidden=frozenset(), wish=fine)
+    start, least, largest = by_choice(case.begun(1e-6), case, 3, skips=False)
+    assert least == pytest.approx(start, rel=1e-9)
+    assert largest == pytest.approx(start, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", by_day(1, SOME))
+def test_no_choice_of_answers_and_skips_gains_a_stake(name: str) -> None:
+    """Of who answers, skips or leaves open any draw before each later one."""
+    case = replace(CASES[name], hidden=frozenset())
+    start, _, largest = by_choice(case.begun(1e-6), case, 3, skips=True)
+    assert (largest <= start * (1.0 + 1e-9)).all()
 
 
 def missed(session: Session[TableQuestion], case: Case) -> np.ndarray:

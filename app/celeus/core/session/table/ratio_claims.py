@@ -13,11 +13,13 @@ B >= 0, so its sign says on which side of r the ratio lies. One draw gives one s
 Stakes of both sides, for every r of a lattice, are bet on S(r) > 0 and on S(r) < 0. The lower end
 of the interval is the lattice point below the first one that still stands on the first side, the
 upper end mirrored (docs/evidence/method.md#23-ratios). A round that nobody can judge counts at its
-worst for each side and each r. All but stakes and P is fixed at the draw.
+worst for each side and each r. All but stakes and P is fixed at the draw: m, v and information by
+the rounds judged then, A^, B^ and the scatter of the signals by those folded then, and the range by
+all rounds drawn, open ones at their worst.
 """
 
 import math
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -103,7 +105,7 @@ class SideBet(NamedTuple):
     """The basis of one side's bets, fixed at the draw; by candidate, and by goal where stated.
 
     ``reaches`` are the moves of the signal that the goals ask for, ``goals`` the information that
-    they take (shape [goals, 1]), ``past`` that of the rounds folded before ([goals, candidates]).
+    they take (shape [goals, 1]), ``past`` that of the rounds judged before ([goals, candidates]).
     ``variance`` is the predicted one of the signal, ``skew`` its mean less its ``least`` value, as
     this side sees it.
     """
@@ -137,7 +139,8 @@ class RatioRound(NamedTuple):
     ``verdict`` is that of its item, ``per_draw`` 1 / (N q). ``expected`` is what its item was
     expected to add to both sums, ``rest`` all items not drawn before it. ``reach`` holds the least
     and the largest (D(r) - m(r)) / (N q) of any item. ``centre``, ``ratio`` and ``variance`` are
-    those of the signals, as they were expected.
+    those of the signals, as they were expected. ``called`` is what people call the item, h, once it
+    is judged; None, too, where nobody could tell.
     """
 
     verdict: int
@@ -150,6 +153,7 @@ class RatioRound(NamedTuple):
     centre: Floats
     ratio: float
     variance: float
+    called: int | None = None
 
 
 class RatioSide:
@@ -171,6 +175,9 @@ class RatioSide:
         standing &= least <= TINY
         np.copyto(stake, stake + np.log1p(bet.at(stake) * signal), where=standing)
         standing &= (stake[0] < 0.0) if len(stake) == 1 else np.exp(stake).sum(axis=0) < 1.0
+
+    def judge(self, part: slice, bet: SideBet) -> None:
+        """Count the information of a round on the candidates in ``part``."""
         # Draws that are out share what was known then
         self.information = self.information.copy()
         self.information[:, part] += 1.0 / bet.padded
@@ -179,8 +186,8 @@ class RatioSide:
 class RatioClaim(ClaimState):
     """A claim about a ratio after some rounds.
 
-    ``counts`` are the items judged, by verdict and h, ``unknown`` those whose h is not known, by
-    verdict.
+    ``counts`` are the items judged and folded, by verdict and h; ``unknown`` those whose h is not
+    known then, by verdict.
     """
 
     __slots__ = (
@@ -196,11 +203,13 @@ class RatioClaim(ClaimState):
         "_outcome",
         "_positive",
         "_scatter",
+        "_seen",
         "_sides",
         "_signals",
         "_slope",
         "_step",
         "_unjudged",
+        "_unseen",
         "_verdict",
         "_weights",
         "_z",
@@ -230,6 +239,8 @@ class RatioClaim(ClaimState):
         self.unknown: Floats = np.zeros(2)
         np.add.at(self.unknown, verdict, left)
         self._unjudged = np.zeros(2)
+        # The judged items, folded or not, and the others drawn
+        self._seen, self._unseen = self.counts.copy(), np.zeros(2)
         by_verdict = (self.counts.sum(axis=1) + self.unknown) / plan.items
         self._outcome = outcomes(claim.metric, (float(by_verdict[0]), float(by_verdict[1])))
         self._slope = (self._outcome[:, 1] - self._outcome[:, 0])[verdict]
@@ -239,7 +250,7 @@ class RatioClaim(ClaimState):
         self._z = normal_quantile(1.0 - plan.alpha / 2.0)
         shape = self._grid.size, plan.alpha, self._halves.size
         self._sides = RatioSide(*shape), RatioSide(*shape)
-        self._open: deque[RatioRound] = deque()
+        self._open: OrderedDict[int, RatioRound] = OrderedDict()
         self._signals, self._weights, self._scatter = np.zeros(2), 0.0, 0.0
         self._conclude()
 
@@ -313,14 +324,15 @@ class RatioClaim(ClaimState):
         base = self._outcome[self._verdict, 0]
         return np.asarray(base + self._mean(known)[:, None] * self._slope)
 
-    def _judged(self) -> Floats:
-        """Return what the judged items add to both sums, and the other drawn ones in the mean."""
-        judged = np.einsum("jh,jhs->s", self.counts, self._outcome)
-        return np.asarray(judged + self._unjudged @ self._outcome.mean(axis=1))
+    def _plug_in(self, counts: Floats, others: Floats, rest: Floats) -> Floats:
+        """P of both sums; of ``others``, drawn but not in ``counts``, the mean outcome counts."""
+        judged = np.einsum("jh,jhs->s", counts, self._outcome)
+        drawn = judged + others @ self._outcome.mean(axis=1)
+        return np.asarray((drawn + rest) / self.plan.items)
 
     def _expect(self, left: Floats) -> tuple[Floats, float]:
         """Means of A and B by the signals, or before the first by surrogates, and their ratio."""
-        plug_in = (self._judged() + left @ self._expected(self._known)) / self.plan.items
+        plug_in = self._plug_in(self._seen, self._unseen, left @ self._expected(self._known))
         centre = self._signals / self._weights if self._weights else plug_in
         least = max(0.25 * float(plug_in[1]), LEAST_DENOMINATOR)
         centre = np.array([centre[0], max(float(centre[1]), least)])
@@ -362,7 +374,8 @@ class RatioClaim(ClaimState):
             ratio=ratio,
             variance=max(float(at_ratio @ joint @ at_ratio), LEAST_VARIANCE),
         )
-        self._open.append(drawn)
+        self._open[draw.round] = drawn
+        self._unseen[drawn.verdict] += 1.0
 
     def _of_r(self, part: slice) -> Floats:
         """The factors of A and B in D(r), for the candidates in ``part``; shape [2, candidates]."""
@@ -385,12 +398,10 @@ class RatioClaim(ClaimState):
         """The least and the largest signal of a draw, whatever becomes of the rounds still out."""
         of_r = self._of_r(part)
         outcome = self._outcome @ of_r
-        waiting = np.bincount([drawn.verdict for drawn in self._open], minlength=2)
-        judged = np.einsum("jh,jhr->r", self.counts, outcome) + rest @ of_r
+        judged = np.einsum("jh,jhr->r", self._seen, outcome) + rest @ of_r
         worst = outcome.min(axis=1), outcome.max(axis=1)
-        unjudged = self._unjudged + waiting
         return [
-            (judged + unjudged @ most) / self.plan.items + extreme
+            (judged + self._unseen @ most) / self.plan.items + extreme
             for most, extreme in zip(worst, reach, strict=True)
         ]
 
@@ -415,15 +426,27 @@ class RatioClaim(ClaimState):
         )
         return above, below
 
-    def record(self, round_: int, loss: float | None) -> None:
-        """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""
-        drawn = self._open.popleft()
+    def judge(self, round_: int, loss: float | None) -> None:
+        """Learn from a judgement for later draws; ``loss`` is None when nobody could tell it."""
+        drawn = self._open[round_]
+        part = slice(drawn.first, drawn.first + drawn.reach[0].size)
+        for side, bet in zip(self._sides, drawn.bets, strict=True):
+            side.judge(part, bet)
+        if loss is not None:
+            called = int(loss == self._positive)
+            self._open[round_] = drawn._replace(called=called)
+            self._unseen[drawn.verdict] -= 1.0
+            self._seen[drawn.verdict, called] += 1.0
+
+    def fold_next(self, round_: int) -> None:
+        """Fold ``round_``, the oldest drawn; one without a judgement at its worst."""
+        drawn = self._open.pop(round_)
         part = slice(drawn.first, drawn.first + drawn.reach[0].size)
         of_r = self._of_r(part)
         outcome = self._outcome @ of_r
         base = np.einsum("jh,jhr->r", self.counts, outcome) + drawn.rest @ of_r
         expected = drawn.expected @ of_r
-        called = None if loss is None else int(loss == self._positive)
+        called = drawn.called
         for side, sign, worst, reach, bet in zip(
             self._sides,
             (1.0, -1.0),
@@ -446,7 +469,7 @@ class RatioClaim(ClaimState):
     def _learn(self, drawn: RatioRound, called: int) -> None:
         """Take in the signals of both sums of a judged round."""
         seen = self._outcome[drawn.verdict, called]
-        plug_in = (self._judged() + drawn.rest) / self.plan.items
+        plug_in = self._plug_in(self.counts, self._unjudged, drawn.rest)
         signals = plug_in + (seen - drawn.expected) * drawn.per_draw
         off = (signals - drawn.centre) @ np.array([1.0, -drawn.ratio])
         self._scatter += float(off * off) / drawn.variance

@@ -92,18 +92,26 @@ class ClaimState(ABC):
         """Fix the bets on a draw that falls into the claim."""
 
     @abstractmethod
-    def record(self, round_: int, loss: float | None) -> None:
-        """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""
+    def judge(self, round_: int, loss: float | None) -> None:
+        """Learn from a judgement for later draws; ``loss`` is None when nobody could tell it."""
+
+    @abstractmethod
+    def fold_next(self, round_: int) -> None:
+        """Fold ``round_``, the oldest drawn; one without a judgement at its worst."""
 
 
 Floats = NDArray[np.float64]
 
 
 class Drawn(NamedTuple):
-    """A draw of the table, the fits it was made with, and the places of claims betting on it."""
+    """A draw of the table, and the places of the claims betting on it.
+
+    ``fits`` are those it was made with, ``weight`` is 1 / (n q), n the items left before it.
+    """
 
     draw: Draw
     fits: Fits
+    weight: float
     claims: tuple[int, ...]
 
 
@@ -237,9 +245,12 @@ class MeanClaim(ClaimState):
         drawn = self._predictor.among(draw, known)
         self.fold.draw(self.plan, drawn, self.plan.precision, self.plan.drawable)
 
-    def record(self, round_: int, loss: float | None) -> None:
-        """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""
+    def judge(self, round_: int, loss: float | None) -> None:
+        """Learn from a judgement for later draws; ``loss`` is None when nobody could tell it."""
         self.fold.judge(round_, loss)
+
+    def fold_next(self, round_: int) -> None:
+        """Fold ``round_``, the oldest drawn; one without a judgement at its worst."""
         self.fold.fold_next(self.plan)
         self.rounds.append(round_)
 

@@ -1,7 +1,8 @@
 """A table of claims about metrics and groups, which share their judgements.
 
-A judgement gives a loss for every metric, on its scale, and None where nobody can tell it. Rounds
-are folded in the order of their draws, with the probabilities and the fits they were made with.
+A judgement gives a loss for every metric, on its scale, and None where nobody can tell it. Draws
+and their bets take in what was judged by then; rounds are folded in the order of their draws, with
+the probabilities, fits and bets that were fixed at the draw.
 """
 
 from collections import deque
@@ -80,7 +81,6 @@ class Table(JointQuestion):
         "_calibration",
         "_closure",
         "_evidence",
-        "_left",
         "_lower",
         "_of_cell",
         "_out",
@@ -108,7 +108,6 @@ class Table(JointQuestion):
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, half)
         self.plan = plan
         self._calibration = TableCalibration(self.cells)
-        self._left: Floats = self.cells.strata.size.astype(np.float64)
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
         self._width = np.array([metric.scale.width for metric in plan.metrics])
         self.claims = self._claims(plan)
@@ -285,9 +284,9 @@ class Table(JointQuestion):
 
     def settle(self, rounds: Rounds) -> None:
         """Fold all that is drawn, draws that nobody has judged as if nobody could."""
-        nobody = (None,) * self.plan.width
-        for place in range(len(rounds)):
-            self.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
+        del rounds
+        while self._out:
+            self._fold_next()
 
     def decisions(self, place: int) -> Decisions:
         """The answers of a claim that its account speaks for, each with the session's round.
@@ -350,7 +349,7 @@ class Table(JointQuestion):
         del drawn
         if self.wanted and len(self.met_at) == self.wanted:
             return StopReason.TARGET_REACHED
-        if not self._left.any():
+        if self.folded == self.plan.drawable:
             return StopReason.EXHAUSTED
         return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
 
@@ -372,17 +371,31 @@ class Table(JointQuestion):
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
             raise Mismatch("strata_q", None, "the probability of an item of each cell")
+        known = self._known
         claims = tuple(self._of_cell[int(self.cells.strata.code[draw.item])])
         for place in claims:
-            self.claims[place].draw(draw, self._known)
-        self._out.append(Drawn(draw, self._calibration.fits, claims))
+            self.claims[place].draw(draw, known)
+        weight = 1.0 / (float(known.left.sum()) * draw.q)
+        self._out.append(Drawn(draw, known.fits, weight, claims))
         self.proposal.take(draw.item, draw.round)
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
-        """Check the losses of all metrics."""
+        """Check the losses of all metrics, and learn from them for later draws."""
         if not isinstance(event, JointObservation):
             raise TypeError(event)
-        self.check(item, event.losses)
+        losses = self.check(item, event.losses)
+        drawn = self._out[event.round - self.folded - 1]
+        cell = int(self.cells.strata.code[item])
+        for place in drawn.claims:
+            claim = self.claims[place]
+            claim.judge(event.round, losses[loss_of(self.plan.check, claim.metric)])
+            # The oldest draw's are updated as it is folded, before the next draw
+            if drawn is not self._out[0]:
+                self._update_wants(self._slot(place))
+        known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
+        known[~self.cells.open[:, cell]] = np.nan
+        unit = (known - self._lower) / self._width
+        self._calibration.record(cell, unit, drawn.fits, drawn.weight)
 
     def enter(self, event: Rating | Addition) -> None:
         """Add a claim."""
@@ -437,21 +450,18 @@ class Table(JointQuestion):
         return tuple(losses)
 
     def fold(self, losses: Losses) -> None:
-        """Fold the oldest draw that is out, with its losses."""
+        """Fold the oldest draw that is out; its claims have known its losses since ``accept``."""
+        del losses
+        self._fold_next()
+
+    def _fold_next(self) -> None:
+        """Fold the oldest draw that is out; one without a judgement at its worst."""
         pause()
         drawn = self._out.popleft()
-        draw = drawn.draw
-        cell = int(self.cells.strata.code[draw.item])
-        weight = 1.0 / (float(self._left.sum()) * draw.q)
         for place in drawn.claims:
             claim = self.claims[place]
-            claim.record(draw.round, losses[loss_of(self.plan.check, claim.metric)])
+            claim.fold_next(drawn.draw.round)
             self.bets[place] = claim.bets
-        known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
-        known[~self.cells.open[:, cell]] = np.nan
-        unit = (known - self._lower) / self._width
-        self._calibration.record(cell, unit, drawn.fits, weight)
-        self._left[cell] -= 1.0
         self.folded += 1
         proven = 0 if self._closure is None else self._prove(self._closure, drawn.claims)
         for place in drawn.claims if not proven else range(len(self.claims)):
