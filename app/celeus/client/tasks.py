@@ -10,16 +10,15 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
+from celeus.client.call_times import CallTimes, warn_of_hanging
 from celeus.client.label_loop import (
     HEARTBEATS,
     LEASE_SECONDS,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
     total,
-    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal

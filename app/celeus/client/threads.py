@@ -12,17 +12,15 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from celeus.client import calls
+from celeus.client.call_times import LAST_SECONDS, CallTimes, warn_of_hanging
 from celeus.client.label_loop import (
     HEARTBEATS,
-    LAST_SECONDS,
     LEASE_SECONDS,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
     total,
-    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal

@@ -20,12 +20,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from celeus.client import calls
+from celeus.client.call_times import CallTimes
 from celeus.client.label_loop import (
     HEARTBEATS,
     LEASE_SECONDS,
     NONE_LEFT,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
