@@ -2,13 +2,12 @@
 
 import math
 from bisect import insort
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
 from celeus.client.exchange import Flow, Request, member, sent
 from celeus.client.fingerprint import LOG
-from celeus.client.label_loop import HeldTurns
 from celeus.errors import Refusal
 from celeus.shorten import shortened
 
@@ -77,19 +76,21 @@ class CallTimes:
         return max(0.0, min(until, self._until) - monotonic())
 
 
-def warn_of_hanging(workers: Sequence[HeldTurns], times: CallTimes) -> Flow[None]:
-    """Log each worker's call that hangs, once: its items, and the judgements that wait for it.
+def warn_of_hanging(
+    path: str, under_way: Mapping[Hashable, Sequence[str]], times: CallTimes
+) -> Flow[None]:
+    """Log each call that hangs, once: its items, and the judgements that wait for it.
 
-    The status is asked for once: leases are not renewed while its answer is waited for.
+    ``path`` is that of the session, ``under_way`` has the items of every call. The status is asked
+    for once: leases are not renewed while its answer is waited for.
     """
-    for turns in workers:
-        items = [turn.id for turn in [*turns.held] if turn.said is None]
-        length = times.hanging(turns)
-        if length is None or not items:
+    for key, items in under_way.items():
+        length = times.hanging(key) if items else None
+        if length is None:
             continue
         more = f" and {len(items) - 1} more" if len(items) > 1 else ""
         try:
-            status = (yield from sent(Request("GET", turns.path), tries=1)).document()
+            status = (yield from sent(Request("GET", path), tries=1)).document()
             waiting = member(member(status, "rounds"), "waiting")
         except Refusal:
             # A key that only labels does not see the status

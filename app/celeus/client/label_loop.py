@@ -462,6 +462,11 @@ class HeldTurns:
         self.held = [*working, *fresh]
         return fresh
 
+    @property
+    def in_work(self) -> list[str]:
+        """Names of the items held of which nothing has been said."""
+        return [turn.id for turn in [*self.held] if turn.said is None]
+
     def finish(self) -> Flow[None]:
         """Send the judgements not yet sent, and take nothing more."""
         held = [turn for turn in self.held if turn.said is not None]
