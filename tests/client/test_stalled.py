@@ -23,7 +23,7 @@ import pytest
 
 import celeus
 from celeus import Client, Status, Turn, Unreachable
-from celeus.client import label_loop, tasks, threads
+from celeus.client import call_times, tasks, threads
 from celeus.client.exchange import Answer, Flow, LostAnswer, Request
 from celeus.client.label_loop import NO_TASK, workers_of
 from celeus.client.reading import read
@@ -47,7 +47,7 @@ PROMPT = 15
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What may still end is waited for as long as it takes, so that only what hangs is let go."""
-    monkeypatch.setattr(label_loop, "LAST_SECONDS", 3600.0)
+    monkeypatch.setattr(call_times, "LAST_SECONDS", 3600.0)
 
 
 def judged_with_a_hanging_call(
@@ -359,12 +359,12 @@ def test_of_a_call_that_hangs_is_told_without_delay(
 ) -> None:
     """Whatever the status says, the next renewal of the leases does not wait for it."""
     now = 0.0
-    monkeypatch.setattr(label_loop, "monotonic", lambda: now)
+    monkeypatch.setattr(call_times, "monotonic", lambda: now)
     [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
-    turns.held, times = [Turn(read(Draw, DRAW), lambda: True)], label_loop.CallTimes()
+    turns.held, times = [Turn(read(Draw, DRAW), lambda: True)], call_times.CallTimes()
     with times.call(turns):
         now = 1e6
-        warning = label_loop.warn_of_hanging([turns], times)
+        warning = call_times.warn_of_hanging(turns.path, {turns: turns.in_work}, times)
         assert isinstance(next(warning), Request)
         with pytest.raises(StopIteration):
             warning.send(outcome)
@@ -375,8 +375,8 @@ def test_a_call_hangs_after_thirty_seconds_and_ten_times_the_median(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(label_loop, "monotonic", lambda: now)
-    times = label_loop.CallTimes()
+    monkeypatch.setattr(call_times, "monotonic", lambda: now)
+    times = call_times.CallTimes()
     for length in (2.0, 4.0, 90.0):
         with times.call("ended"):
             now += length
@@ -409,7 +409,7 @@ class Warned(logging.Handler):
 @pytest.fixture
 def warned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Warned]:
     """The warnings, where every call that lasts longer than others is soon one that hangs."""
-    monkeypatch.setattr(label_loop, "HANGING_SECONDS", 0.1)
+    monkeypatch.setattr(call_times, "HANGING_SECONDS", 0.1)
     monkeypatch.setattr(threads, "HEARTBEATS", 600)
     monkeypatch.setattr(tasks, "HEARTBEATS", 600)
     handler, log = Warned(), logging.getLogger("celeus")

@@ -1,6 +1,7 @@
 """The first verdicts of a judge are shown, and recorded only once they can be read."""
 
 import json
+import re
 import sys
 import threading
 from collections import Counter
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from celeus import Client
+from celeus.client import call_times
 from celeus.client.blocking import Session
 from celeus.judges.cases import Case, Opinion
 from celeus.judges.trial import Readability, judge_session
@@ -228,15 +230,20 @@ def test_a_program_that_says_a_word_or_a_bool_is_refused_before_anything_is_reco
     assert session.status().rounds.judged == 0
 
 
-def test_a_call_that_hangs_is_made_again_and_not_waited_for(client: Client) -> None:
+def test_a_call_that_hangs_is_made_again_and_not_waited_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(call_times, "HANGING_SECONDS", 0.0)
+    monkeypatch.setattr(call_times, "HANGING_TIMES", 0.0)
     rows, losses = known_losses(600)
     session = client.open_session(client.create_pool("exam", rows), precision=0.2)
     calls: Counter[str] = Counter()
-    over, late = threading.Event(), []
+    over, late, hung = threading.Event(), [], []
 
     def judge(case: Case) -> Opinion:
         calls[case.id] += 1
         if calls.total() == 10:
+            hung.append(case.id)
             over.wait(60)
             late.append(case.id)
         return Opinion(loss=losses[case.payload["number"]])
@@ -249,6 +256,9 @@ def test_a_call_that_hangs_is_made_again_and_not_waited_for(client: Client) -> N
     assert (done.labels, done.overtaken) == (rounds.judged, 0)
     assert Counter(calls.values()) == {1: rounds.judged - 1, 2: 1}
     assert rounds.judged <= rounds.in_interval + 4
+    warned = [line for line in caplog.messages if f"the judge of '{hung[0]}' has taken " in line]
+    assert 1 <= len(warned) <= calls[hung[0]]
+    assert re.search(r" s, the median call .* s: \d+ judgements wait for it$", warned[0])
 
 
 def test_a_slow_run_is_not_made_again(client: Client) -> None:

@@ -1,22 +1,18 @@
 """The items of a worker, and its loop: one request a label sends it and asks for the next item."""
 
 import math
-from bisect import insort
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from time import monotonic
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
-from celeus.client.exchange import TRIES, Flow, Pause, Request, member, post, sent
-from celeus.client.fingerprint import LOG
+from celeus.client.exchange import TRIES, Flow, Pause, member, post
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Draw, ShownAnswer, Status
-from celeus.errors import InvalidValue, Refusal
+from celeus.errors import InvalidValue
 from celeus.shorten import shortened
 
 MOST_HELD = 256
@@ -25,8 +21,6 @@ MOST_JUDGES = 64
 LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
-LONGER = 2.0
-"""A call that lasts so many times as long as the longest before it is taken for one that hangs."""
 MOST_BEATS = 20
 """Renewals in a row while no run ends: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
@@ -45,14 +39,6 @@ LEASE_SECONDS = 30
 """Seconds for which a function holds its items; renewed while it thinks."""
 HEARTBEATS = 3
 """Renewals of a lease in its time while a judge thinks."""
-LAST_SECONDS = 5.0
-"""Seconds that calls under way may still take when a session has stopped or judging failed."""
-
-HANGING_SECONDS = 30.0
-"""Seconds after which a call may be one that hangs."""
-HANGING_TIMES = 10.0
-"""Times the median call that a call lasts at least if it hangs."""
-
 A_LOSS = "a loss as a number"
 A_PREFERENCE = "left, tie or right"
 UNTOLD = 'call item.unjudgeable("why") where nobody can tell'
@@ -176,61 +162,6 @@ class Holder(Protocol):
 
     def __call__(self) -> Any:  # noqa: ANN401 -- a client waits for it or hands it on
         """Ask again with the same count."""
-
-
-class CallTimes:
-    """The durations of a judge's calls, and how long those under way are worth waiting for.
-
-    The key of a call is what it is for, such as its worker.
-    """
-
-    def __init__(self) -> None:
-        self._began: dict[Hashable, float] = {}
-        self._lengths: list[float] = []
-        """Durations of the calls that have ended, in ascending order."""
-        self._reported: set[Hashable] = set()
-        self._until = math.inf
-
-    @contextmanager
-    def call(self, key: Hashable) -> Iterator[None]:
-        """Time a call."""
-        self._began[key] = began = monotonic()
-        try:
-            yield
-        finally:
-            insort(self._lengths, monotonic() - began)
-            del self._began[key]
-            self._reported.discard(key)
-
-    @property
-    def median(self) -> float | None:
-        """The median duration of the calls that have ended."""
-        return self._lengths[len(self._lengths) // 2] if self._lengths else None
-
-    def hanging(self, key: Hashable) -> float | None:
-        """Return how long a call has lasted if it hangs, once a call; otherwise None."""
-        began, median = self._began.get(key), self.median
-        if began is None or key in self._reported:
-            return None
-        length = monotonic() - began
-        longest = HANGING_TIMES * (HANGING_SECONDS if median is None else median)
-        if length <= max(HANGING_SECONDS, longest):
-            return None
-        self._reported.add(key)
-        return length
-
-    def stop(self) -> None:
-        """Note that nothing more is begun: from now on a call is waited for `LAST_SECONDS`."""
-        self._until = monotonic() + LAST_SECONDS
-
-    def patience(self, keys: Iterable[Hashable]) -> float:
-        """Return for how many more seconds one of the calls may end; 0 if all of them hang.
-
-        A call that has ended counts as one that may: its judgement is being sent.
-        """
-        longest = self._lengths[-1] if self._lengths else 0.0
-        until = max(self._began.get(key, math.inf) + LONGER * longest for key in keys)
-        return max(0.0, min(until, self._until) - monotonic())
 
 
 class AnswerText(str):
@@ -531,6 +462,11 @@ class HeldTurns:
         self.held = [*working, *fresh]
         return fresh
 
+    @property
+    def in_work(self) -> list[str]:
+        """Names of the items held of which nothing has been said."""
+        return [turn.id for turn in [*self.held] if turn.said is None]
+
     def finish(self) -> Flow[None]:
         """Send the judgements not yet sent, and take nothing more."""
         held = [turn for turn in self.held if turn.said is not None]
@@ -668,30 +604,6 @@ def check_concurrency(concurrency: int) -> None:
         raise InvalidValue(
             f"concurrency must be {rule}", field="concurrency", rule=rule, value=concurrency
         )
-
-
-def warn_of_hanging(workers: Sequence[HeldTurns], times: CallTimes) -> Flow[None]:
-    """Log each worker's call that hangs, once: its items, and the judgements that wait for it.
-
-    The status is asked for once: leases are not renewed while its answer is waited for.
-    """
-    for turns in workers:
-        items = [turn.id for turn in [*turns.held] if turn.said is None]
-        length = times.hanging(turns)
-        if length is None or not items:
-            continue
-        more = f" and {len(items) - 1} more" if len(items) > 1 else ""
-        try:
-            status = (yield from sent(Request("GET", turns.path), tries=1)).document()
-            waiting = member(member(status, "rounds"), "waiting")
-        except Refusal:
-            # A key that only labels does not see the status
-            behind = "judgements that came later wait for it"
-        else:
-            behind = f"{waiting} judgements wait for it"
-        usual = "" if times.median is None else f", the median call {times.median:.3g} s"
-        taken = f"has taken {length:.3g} s{usual}"
-        LOG.warning("celeus: the judge of %s%s %s: %s", shortened(items[0]), more, taken, behind)
 
 
 def total(workers: Sequence[HeldTurns]) -> JudgeResult:

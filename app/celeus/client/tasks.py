@@ -10,16 +10,15 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
+from celeus.client.call_times import CallTimes, warn_of_hanging
 from celeus.client.label_loop import (
     HEARTBEATS,
     LEASE_SECONDS,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
     total,
-    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
@@ -120,7 +119,8 @@ async def judge_together(
                     async with lock:
                         with suppress(Refusal):
                             await client.run(turns.beat())
-            await client.run(warn_of_hanging(workers, times))
+            under_way = {turns: turns.in_work for turns in workers}
+            await client.run(warn_of_hanging(workers[0].path, under_way, times))
 
     heart = asyncio.create_task(renew())
     try:

@@ -12,17 +12,15 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from celeus.client import calls
+from celeus.client.call_times import LAST_SECONDS, CallTimes, warn_of_hanging
 from celeus.client.label_loop import (
     HEARTBEATS,
-    LAST_SECONDS,
     LEASE_SECONDS,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
     total,
-    warn_of_hanging,
 )
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal
@@ -118,7 +116,8 @@ def judge_together(
             for turns, lock in zip(workers, locks, strict=True):
                 if not stop.is_set():
                     _renew(client, turns, lock)
-            client.run(warn_of_hanging(workers, times))
+            under_way = {turns: turns.in_work for turns in workers}
+            client.run(warn_of_hanging(workers[0].path, under_way, times))
 
     heart = threading.Thread(target=renew, daemon=True)
     heart.start()

@@ -21,12 +21,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from celeus.client import calls
+from celeus.client.call_times import CallTimes, warn_of_hanging
 from celeus.client.label_loop import (
     HEARTBEATS,
     LEASE_SECONDS,
     NONE_LEFT,
     STOPPED,
-    CallTimes,
     HeldTurns,
     JudgeResult,
     Turn,
@@ -235,11 +235,15 @@ class _Loop:
             self._begin(oldest, again=True)
 
     def _done(self) -> set[Future[Opinion]]:
-        """Wait until something is judged, and renew the leases meanwhile."""
-        while not (done := wait(self._running, self._beat, FIRST_COMPLETED).done):
+        """Wait until something is judged; renew leases and warn of what hangs meanwhile."""
+        while True:
+            done = wait(self._running, self._beat, FIRST_COMPLETED).done
+            under_way = {call: [call[0].id] for call in self._running.values()}
+            self._client.run(warn_of_hanging(self._turns.path, under_way, self._times))
+            if done:
+                return done
             with suppress(Refusal):
                 self._client.run(self._turns.beat())
-        return done
 
     def _renewed(self) -> bool:
         return self._client.run(self._turns.keep())

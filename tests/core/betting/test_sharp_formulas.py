@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from celeus.core.betting.bets import Goal, RowGoals, goals_for
@@ -38,6 +39,17 @@ def walk() -> Walk:
     return found
 
 
+def narrowed(h: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """H cut so that D / 6 lies above and below; its mean where the levels would cross."""
+    mean = np.full(h.size, share @ h)
+    if share @ np.maximum(h - h.min(), 0.0) <= HALF / 6 or share @ (h.max() - h) <= HALF / 6:
+        return mean
+    ends = float(h.min()), float(h.max())
+    lowest = brentq(lambda end: share @ np.maximum(end - h, 0.0) - HALF / 6, *ends, xtol=1e-14)
+    highest = brentq(lambda end: share @ np.maximum(h - end, 0.0) - HALF / 6, *ends, xtol=1e-14)
+    return np.clip(h, lowest, highest) if lowest < highest else mean
+
+
 class Plain:
     """Steps 1 to 7 for round ``t``, from the draws and losses of rounds before it."""
 
@@ -66,22 +78,22 @@ class Plain:
         line = np.linalg.solve(normal, design.T @ (weight * loss) + np.array([0.75, 1.5]))
         g = np.clip(line[0] + line[1] * self.base, 0.005, 0.995)
         used = np.array([self.means[i][k[i]] for i in range(t)])
-        m, v = np.empty(g.size), np.empty(g.size)
+        h, v = np.empty(g.size), np.empty(g.size)
         r2 = float(((loss - used) ** 2).sum()) if t else 0.0
         inside = float((loss * (1.0 - loss)).sum())
         graded = inside / (3.0 + inside + r2)
         f = (r2 + 3.0 * (1.0 - graded)) / (sum(self.spreads) + 3.0)
         strata = [np.array(k) == one if t else np.zeros(0, dtype=bool) for one in range(g.size)]
         for one, here in enumerate(strata):
-            m[one] = (16.0 * g[one] + loss[here].sum()) / (16.0 + here.sum())
-        mc = np.clip(m, 0.04, 0.96)
+            h[one] = (16.0 * g[one] + loss[here].sum()) / (16.0 + here.sum())
+        mc = np.clip(h, 0.04, 0.96)
         tempered = 0.5 + (mc - 0.5) * t / (t + 0.5)
         spread = tempered * (1.0 - tempered)
         for one, here in enumerate(strata):
             squares = ((loss[here] - used[here]) ** 2).sum()
             v[one] = (40.0 * f * spread[one] + squares) / (40.0 + here.sum())
         self.spreads.append(float(spread[self.code[self.draws[t].item]]))
-        return m, v
+        return narrowed(h, self.size / ITEMS), v
 
     def q(self, m: np.ndarray, v: np.ndarray, rem: np.ndarray, n: int) -> np.ndarray:
         """The proposal whose share of uniform draws gives the least padded variance."""

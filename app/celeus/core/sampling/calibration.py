@@ -8,9 +8,9 @@ loss, m the surrogate that its signal used, n items left before the draw, q its 
     line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge of 3 towards
            a = 1/4, b = 1/2: the slope 1/2 through (1/2, 1/2)
     g_k    the line at x_k, cut to [0.005, 0.995]
-    m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k,
-           within the bounds stated of its losses
-    e_k    m' (1 - m'),  m' = 1/2 + (m_k - 1/2) c / (c + 1/2),  c all labels judged, m_k here cut to
+    u_k    (16 g_k + sum of l in k) / (16 + c_k), within the bounds stated of its losses
+    m_k    u_k cut to [lo, hi], see ``Narrowing``              surrogate of every item left in k
+    e_k    m' (1 - m'),  m' = 1/2 + (u_k - 1/2) c / (c + 1/2),  c all labels judged, u_k here cut to
            [0.04, 0.96]
     d      sum of l (1 - l), how far losses lie from the ends of the scale; 0 for differences
     g      d / (3 + d + sum of (l - m)^2)
@@ -63,6 +63,41 @@ NO_FIT = Fit(np.empty(0), np.empty(0))
 """The fit of what has no strata."""
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """The cut of surrogates that is worth the narrower range of the signals.
+
+    With ``share`` p_k of the items in stratum k and ``half`` D, half the precision of their mean on
+    the unit scale, the levels
+
+        sum of p_k max(u_k - hi, 0)  =  sum of p_k max(lo - u_k, 0)  =  D / 6
+
+    make the variance that the cut adds, sum of p_k (u_k - m_k)^2, and the padding of both sides'
+    bets for the range, (D / 3) (max m_k - min m_k) of uniform draws, least in sum. Where lo >= hi
+    the least is at one m_k for all, the mean of u_k.
+    """
+
+    share: Floats
+    half: float
+
+    def cut(self, surrogate: Floats) -> Floats:
+        """Return the surrogates cut to [lo, hi]."""
+        order = surrogate.argsort()
+        level, share = surrogate[order], self.share[order]
+        items, sums = share.cumsum(), (share * level).cumsum()
+        mean, most = sums[-1], self.half / 6.0
+        # Both at every level: the sum of what is missing below, and of what is above
+        below = level * items - sums
+        above = below + mean - level
+        if most >= min(below[-1], above[0]):
+            return np.full(surrogate.size, mean)
+        lowest = np.interp(most, below, level)
+        highest = np.interp(-most, -above, level)
+        if lowest >= highest:
+            return np.full(surrogate.size, mean)
+        return np.minimum(np.maximum(surrogate, lowest), highest)
+
+
 @dataclass(slots=True)
 class Line:
     """Sums of the weighted straight line, the ridge included."""
@@ -95,7 +130,8 @@ class Calibration:
 
     ``lower`` and ``upper`` are bounds of the losses of a stratum, ``prior`` is the second moment of
     residuals expected before any label (default: that of losses at the ends of the scale),
-    ``difference`` says that losses are differences of two systems, and ``spread`` is e_k.
+    ``difference`` says that losses are differences of two systems, and ``spread`` is e_k. Without
+    ``narrowing`` m_k is u_k.
     """
 
     base: Floats
@@ -103,6 +139,7 @@ class Calibration:
     upper: Floats
     prior: float | None = None
     difference: bool = False
+    narrowing: Narrowing | None = None
     line: Line = field(default_factory=Line)
     labels: Floats = field(init=False)
     losses: Floats = field(init=False)
@@ -150,6 +187,9 @@ class Calibration:
         factor = (self.all_squares + weight * (1.0 - graded)) / (self.all_spread + weight)
         prior = SPREAD_LABELS * factor * self.spread
         moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
+        if self.narrowing is not None:
+            cut = self.narrowing.cut(mean)
+            mean = np.minimum(np.maximum(cut, self.lower), self.upper)
         return Fit(mean, moment)
 
     def _expected_spread(self, mean: Floats) -> Floats:

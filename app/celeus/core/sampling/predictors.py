@@ -26,7 +26,7 @@ from celeus.core.betting.signals import Extremes, Range, exact_range, floor_rang
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata, Substrata
-from celeus.core.sampling.calibration import NO_FIT, Calibration, Fit
+from celeus.core.sampling.calibration import NO_FIT, Calibration, Fit, Narrowing
 from celeus.core.sampling.proposals import KNOWN, LEAST_MOMENT, MixtureProposal
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
@@ -250,7 +250,15 @@ class CalibratedPredictor(Predictor):
         lower, upper = self._unit(strata)
         # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
-        self._calibration = Calibration(strata.base, lower, upper, prior, plan.difference)
+        narrowing = None
+        if plan.half is not None and strata.count > 1:
+            left = self._left.weight
+            share = left / left.sum()
+            # With losses known, the others decide a part of the risk alone
+            narrowing = Narrowing(share, plan.half * plan.items / float(left.sum()))
+        self._calibration = Calibration(
+            strata.base, lower, upper, prior, plan.difference, narrowing
+        )
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
         self._parts, self._parts_left = strata, self._left
