@@ -59,6 +59,34 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
         assert why in refused.err
 
 
+def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    rows = [f"a{at},text {at},{'pass' if at % 3 else 'fail'}" for at in range(40)]
+    file.write_text("\n".join(["id,answer,verdict", *rows, ""]))
+    asked = ("--verdict", "verdict=pass", "--least", "tpr=90%", "--least", "tnr=0.8")
+    made = run("plan", str(file), *asked, "--risk", "3%", "--url", service.url)
+    assert made.status == 0, made.err
+    line, hours, note = made.out.splitlines()
+    assert line.startswith("check: about ")
+    assert line.endswith("of a judge with tpr 0.97, tnr 0.97")
+    assert hours == "hours at 30 s a label, assumed"
+    assert note.endswith("takes about 1 000.")
+    pool = made.err.split()[-1]
+    asked = ("--verdict", "group=pass", *asked[2:])
+    wider = run("plan", pool, *asked, "--risk", "0.1", "--url", service.url, "--json")
+    found = json.loads(wider.out)
+    assert found["assumed_risks"] == pytest.approx({"tpr": 0.1, "tnr": 0.1}, abs=0.01)
+    for wrong, why in (
+        (("--risk", "40%"), "which no judge does whose true-positive rate is 0.6"),
+        (("--verdict", "verdict"), "COLUMN=POSITIVE"),
+        (("--least", "recall=0.9"), "one or more of tpr, tnr"),
+        (("--least", "tpr=0.9"), "each name once"),
+    ):
+        refused = run("plan", pool, *asked, *wrong, "--url", service.url)
+        assert (refused.status, refused.out) == (1, "")
+        assert why in refused.err
+
+
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [

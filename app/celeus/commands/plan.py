@@ -8,6 +8,7 @@ import typer
 
 from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
 from celeus.commands.pools import (
+    POOL_ID,
     Alpha,
     AtLeast,
     AtMost,
@@ -16,6 +17,7 @@ from celeus.commands.pools import (
     PoolOrFile,
     Precision,
     check_amounts,
+    check_of,
     pool_of,
     questions_of,
 )
@@ -48,9 +50,27 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
     alpha: Alpha = "0.05",
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN=POSITIVE",
+            help="Plan a check of a judge: the column of its verdicts, and the positive one.",
+        ),
+    ] = None,
+    least: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE=NUMBER",
+            help="Of a check ask whether this, such as tpr=0.9, is at least so much; repeat it.",
+        ),
+    ] = None,
     risk: Annotated[
         str | None,
-        typer.Option(metavar=NUMBER, help="Mean loss you expect; default: what surrogates say."),
+        typer.Option(
+            metavar=NUMBER,
+            help="Mean loss you expect; default: what surrogates say. Of a check 1 - tpr and"
+            " 1 - tnr; default: people agree with 85 % of the verdicts.",
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
@@ -86,6 +106,12 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         "runs": RUNS,
         "questions": questions_of(at_most, at_least),
     }
+    if verdict is not None:
+        if POOL_ID.fullmatch(pool) is None:
+            # The verdicts of a file are the group of its items
+            column, _, positive = verdict.rpartition("=")
+            mapping, verdict = [*(mapping or ()), f"{column}=group"], f"group={positive}"
+        asked |= check_of(verdict, least, precision)
     if margin is not None:
         asked["decide"] = {"margin": margin}
     with (
@@ -120,7 +146,9 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
         suggested = None if chosen else found.suggested_precision
         reason = "" if suggested is None else f", suggested: {plain(str(suggested['reason']))}"
         yield f"precision {found.precision:g}{reason}"
-    for policy in found.policies:
+    if found.claims:
+        yield _check_line(found, pace)
+    for policy in () if found.claims else found.policies:
         if policy.refused is not None:
             yield f"{policy.policy}: cannot be opened: {plain(str(policy.refused['detail']))}"
         elif policy.expected is None:
@@ -132,6 +160,19 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
                 yield f"  at {point.precision:g}: {_point(point, pace)}"
     yield f"hours at {pace:g} s a label, {whose}"
     yield from map(plain, found.notes)
+
+
+def _check_line(found: "Plan", pace: float) -> str:
+    """The labels that a check of a judge takes, and what is assumed of the judge."""
+    (policy,) = found.raw["policies"]
+    labels = policy["surrogate_useless"]["labels"]
+    assumed = ", ".join(f"{name} {1.0 - loss:.3g}" for name, loss in found.assumed_risks.items())
+    if labels is None:
+        taken = f"more than {policy['surrogate_useless']['more_than']} labels"
+    else:
+        taken = f"about {labels['median']:.0f} labels ({labels['low']:.0f} to {labels['high']:.0f})"
+        taken += f", {_time(labels['median'] * pace)}"
+    return f"check: {taken}, of a judge with {assumed}"
 
 
 def _point(point: "PlannedPoint", pace: float) -> str:

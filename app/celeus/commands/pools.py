@@ -50,7 +50,7 @@ AtLeast = Annotated[
     str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
 ]
 Alpha = Annotated[str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")]
-_POOL = re.compile(r"pool_[0-9a-f]{32}")
+POOL_ID = re.compile(r"pool_[0-9a-f]{32}")
 
 
 def check_amounts(**written: str | None) -> None:
@@ -70,6 +70,28 @@ def questions_of(at_most: str | None, at_least: str | None) -> list[dict[str, st
     ]
 
 
+def check_of(verdict: str, least: list[str] | None, precision: str | None) -> dict[str, Any]:
+    """Return the members of a session that checks a judge: its verdicts, and the least asked."""
+    from celeus.core.plans.judge_check import MEASURES
+
+    column, sign, positive = verdict.rpartition("=")
+    if not (column and sign and positive):
+        rule = "COLUMN=POSITIVE, such as verdict=pass"
+        raise InvalidValue(f"verdict must be {rule}", field="verdict", rule=rule, value=verdict)
+    asked = _pairs(least, "least", "MEASURE=NUMBER")
+    if not asked or asked.keys() - MEASURES.keys():
+        rule = f"one or more of {', '.join(MEASURES)}, each such as tpr=0.9"
+        raise InvalidValue(f"least must be {rule}", field="least", rule=rule, value=[*asked])
+    check = {"column": column, "positive": positive, "measures": [*asked]}
+    questions = []
+    for name, value in asked.items():
+        lower = MEASURES[name].lower
+        loss = lower + 1.0 - Amount.of(value, "least").on((lower, 1.0), "least")
+        questions.append({"metric": name, "side": "at_most", "threshold": loss})
+    widths = None if precision is None else dict.fromkeys(asked, precision)
+    return {"check": check, "questions": questions, "precision": widths, "policies": None}
+
+
 @contextmanager
 def pool_of(
     client: "Client", pool: str, mapping: list[str] | None, given: list[str] | None
@@ -80,7 +102,7 @@ def pool_of(
     InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
     members = _members(mapping, given)
-    if _POOL.fullmatch(pool):
+    if POOL_ID.fullmatch(pool):
         if members:
             rule = "left out with a pool that is there"
             message = f"mapping and given must be {rule}"
