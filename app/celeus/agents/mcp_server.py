@@ -99,7 +99,7 @@ class Tools:
             for side, threshold in thresholds.items()
             if threshold is not None
         ]
-        asked = {"precision": precision, "budget": budget, "name": name, "alpha": alpha}
+        asked: Document = {"precision": precision, "budget": budget, "name": name, "alpha": alpha}
         # A digest alone: the name of a file would be one of this machine's
         asked["subject"] = None if subject is None else [Subject.of(subject).to_dict()]
         if precision is budget is None and not questions:

@@ -1,6 +1,7 @@
 """A plan of a table simulates what its sessions do when losses are as assumed."""
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -121,7 +122,9 @@ def test_groups_without_a_target_change_no_draw(groups: dict[str, float]) -> Non
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_people_say_of_verdicts_what_the_rates_of_a_judge_make_them_say(better: str) -> None:
+def test_people_say_of_verdicts_what_the_rates_of_a_judge_make_them_say(
+    better: Literal["higher", "lower"],
+) -> None:
     judge = Column.of("judge", np.where(np.arange(ITEMS) % 5 == 0, "yes", "no"))
     metric = Metric("label", LossScale("zero_one", 0.0, 1.0), Score("label", better, "share"))
     known = np.full((ITEMS, 1), np.nan)
