@@ -43,7 +43,7 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     assert told.out.startswith("precision 0.4\nsharp: about ")
     assert "hours at 36 s a label, as given" in told.out
     assert "uniform" not in told.out
-    question = ("--at-most", "90%", "--risk", "0.3", "--settings", 'policies=["uniform"]')
+    question = ("--at-most", "90%", "--settings", "risk=0.3", "--settings", 'policies=["uniform"]')
     asked = run("plan", pool, *question, "--url", service.url, "--json")
     assert asked.status == 0, asked.err
     found = json.loads(asked.out)
@@ -55,9 +55,40 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
         (("plan", pool, "--precision", "7", "--url", service.url), "did you mean 7 % (0.07)?"),
         (("plan", pool, "--at-most", "30", "--url", service.url), "did you mean 30 % (0.3)?"),
         (("plan", pool, "--alpha", "0.95", "--url", service.url), "did you mean 0.05?"),
-        (("plan", pool, "--risk", "x", "--url", service.url), "risk must be a finite number"),
+        (
+            ("plan", pool, "--settings", "risk=x", "--url", service.url),
+            "risk must be a finite number",
+        ),
     ):
         refused = run(*wrong)
+        assert (refused.status, refused.out) == (1, "")
+        assert why in refused.err
+
+
+def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    rows = [f"a{at},text {at},{'pass' if at % 3 else 'fail'}" for at in range(40)]
+    file.write_text("\n".join(["id,answer,verdict", *rows, ""]))
+    asked = ("--verdict", "verdict=pass", "--at-least", "tpr=90%", "--at-least", "tnr=0.8")
+    made = run("plan", str(file), *asked, "--settings", "risk=3%", "--url", service.url)
+    assert made.status == 0, made.err
+    line, hours, note = made.out.splitlines()
+    assert line.startswith("check: about ")
+    assert line.endswith("of a judge with tpr 0.97, tnr 0.97")
+    assert hours == "hours at 30 s a label, assumed"
+    assert note.endswith("takes about 1 000.")
+    pool = made.err.split()[-1]
+    asked = ("--verdict", "group=pass", *asked[2:])
+    wider = run("plan", pool, *asked, "--settings", "risk=0.1", "--url", service.url, "--json")
+    found = json.loads(wider.out)
+    assert found["assumed_risks"] == pytest.approx({"tpr": 0.1, "tnr": 0.1}, abs=0.01)
+    for wrong, why in (
+        (("--settings", "risk=40%"), "which no judge does whose true-positive rate is 0.6"),
+        (("--verdict", "verdict"), "COLUMN=POSITIVE"),
+        (("--at-least", "recall=0.9"), "one of tpr, tnr"),
+        (("--at-least", "tpr=0.9"), "each once"),
+    ):
+        refused = run("plan", pool, *asked, *wrong, "--url", service.url)
         assert (refused.status, refused.out) == (1, "")
         assert why in refused.err
 

@@ -1003,3 +1003,12 @@ def test_rows_of_one_text_are_asked_about_where_they_differ_by_what_is_scored() 
     ]
     choices = questions(rows)["repeats"]
     assert {"items", "first", "metric=correctness", "metric=readability"} <= {*choices}
+
+
+def test_a_time_is_not_offered_as_judged() -> None:
+    rows = [
+        {"Timestamp": f"2024/05/01 10:0{n}:00 AM GMT+2", "Is it correct?": ("Yes", "No")[n % 2]}
+        for n in range(4)
+    ]
+    (question,) = asked_of(rows).questions
+    assert [choice["value"] for choice in question["choices"]] == ["Is it correct?"]

@@ -586,6 +586,11 @@ FAILURES = [
     for at in range(3)
 ]
 CALL = {"custom_id": "r-1", "method": "POST", "url": "/v1/responses", "body": {"input": "Hi"}}
+MTEB = {
+    "task_name": "Banking77Classification",
+    "mteb_version": "1.12",
+    "scores": {"test": [{"accuracy": 0.81, "hf_subset": "default", "main_score": 0.81}]},
+}
 BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
 
 
@@ -598,6 +603,7 @@ BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
         (lines(CALL, CALL | {"custom_id": "r-2"}), "requests, not answers"),
         (json.dumps([CALL]).encode(), "requests, not answers"),
         (table(CALL), "requests, not answers"),
+        (json.dumps(MTEB).encode(), "MTEB holds means"),
         (json.dumps(BOARD).encode(), "SWE-bench board"),
         (json.dumps(BOARD, indent=2).encode(), "SWE-bench board"),
     ],

@@ -18,6 +18,7 @@ from celeus.agents.evaluation import Evaluation
 from celeus.client.blocking import Client
 from celeus.client.calls import SESSIONS
 from celeus.client.service import check_session, own_version
+from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue, Refusal
 from celeus.gates.questions import question_of
 from celeus.gates.waiting import Gate, veil
@@ -82,13 +83,15 @@ class Tools:
         budget: int | None = None,
         alpha: float = 0.05,
         name: str | None = None,
+        subject: str | None = None,
     ) -> Document:
         """Open a session that measures the mean loss of a pool. Needs scope manage.
 
         Give one thing to stop at: precision, the width of the interval; at_most or at_least, a
         threshold of the mean loss to be answered yes or no; or budget, the most items to judge. The
-        interval holds at every look with probability 1 - alpha. Returns the session; its `id` is
-        what the other tools take.
+        interval holds at every look with probability 1 - alpha. `subject`, as
+        `NAME@sha256:DIGEST`, names in the certificate what is evaluated. Returns the session; its
+        `id` is what the other tools take.
         """
         thresholds = {"at_most": at_most, "at_least": at_least}
         questions = [
@@ -96,7 +99,9 @@ class Tools:
             for side, threshold in thresholds.items()
             if threshold is not None
         ]
-        asked = {"precision": precision, "budget": budget, "name": name, "alpha": alpha}
+        asked: Document = {"precision": precision, "budget": budget, "name": name, "alpha": alpha}
+        # A digest alone: the name of a file would be one of this machine's
+        asked["subject"] = None if subject is None else [Subject.of(subject).to_dict()]
         if precision is budget is None and not questions:
             rule = "precision, at_most, at_least or budget"
             raise InvalidValue(f"nothing would stop this session: give {rule}", rule=rule)

@@ -11,6 +11,7 @@ import typer
 
 from celeus.commands.gate import STATUS, GateCommand
 from celeus.commands.options import check_file
+from celeus.commands.pools import rates_of
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 TERMS = {"cls": GateCommand}
 """2 means "no" here, as of a gate."""
 KEYS = "y, n, s (nobody can say) or q (stop for now)"
-
-
-RATES = ("tpr", "tnr", "ppv", "npv", "agreement", "f1", "jaccard", "kappa")
 
 
 def judge_check(  # noqa: PLR0913 -- one parameter an option
@@ -66,7 +64,7 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     from celeus.gates.reports import write
     from celeus.runs import certify
 
-    asked = _rates(at_least)
+    asked = rates_of(at_least)
     check_file(report)
     session = certify.judge_check(
         file, None, verdict=verdict, positive=positive, people=people, **asked
@@ -86,19 +84,6 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
         typer.echo(_two_by_two(check))
     answers = {answer.answer for claim in claims for answer in claim.answers}
     raise typer.Exit(STATUS[next(word for word in ("no", "undecided", "yes") if word in answers)])
-
-
-def _rates(written: list[str]) -> dict[str, Any]:
-    """Return the rates asked for by name; refuses what is none, and one that is given twice."""
-    found: dict[str, Any] = {}
-    for text in written:
-        name, _, least = text.partition("=")
-        if name not in RATES or not least or name in found:
-            rule = f"RATE=NUMBER, each once, a rate being one of {', '.join(RATES)}"
-            message = f"at_least must be {rule}"
-            raise InvalidValue(message, field="at_least", rule=rule, value=text)
-        found[name] = least
-    return found
 
 
 def _ask(session: "Session") -> None:

@@ -8,14 +8,16 @@ import typer
 
 from celeus.commands.options import HERE, NUMBER, Given, Mapping, Url, read_key
 from celeus.commands.pools import (
+    POOL_ID,
     Alpha,
-    AtLeast,
     AtMost,
     PoolOrFile,
     Precision,
     check_amounts,
+    check_of,
     pool_of,
     questions_of,
+    rates_of,
 )
 from celeus.commands.settings_file import Settings, settings_of
 from celeus.errors import InvalidValue
@@ -40,7 +42,14 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     *,
     precision: Precision = None,
     at_most: AtMost = None,
-    at_least: AtLeast = None,
+    at_least: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER|RATE=NUMBER",
+            help="Ask whether the risk is at least this; with --verdict whether a rate of the"
+            " judge is, such as tpr=0.9; repeat it.",
+        ),
+    ] = None,
     margin: Annotated[
         str | None,
         typer.Option(
@@ -50,9 +59,12 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     alpha: Alpha = None,
-    risk: Annotated[
+    verdict: Annotated[
         str | None,
-        typer.Option(metavar=NUMBER, help="Mean loss you expect; default: what surrogates say."),
+        typer.Option(
+            metavar="COLUMN=POSITIVE",
+            help="Plan a check of a judge: the column of its verdicts, and the positive one.",
+        ),
     ] = None,
     pace: Annotated[
         float | None,
@@ -73,21 +85,24 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     """
     from celeus.client import blocking
 
-    amounts = {"precision": precision, "at_most": at_most, "at_least": at_least, "margin": margin}
-    check_amounts(**amounts, alpha=alpha, risk=risk)
-    asked = settings_of(
-        settings,
-        {
-            "alpha": alpha,
-            "precision": precision,
-            "risk": risk,
-            "questions": questions_of(at_most, at_least) or None,
-            "decide": None if margin is None else {"margin": margin},
-        },
-    )
+    amounts = {"precision": precision, "at_most": at_most, "margin": margin, "alpha": alpha}
+    check_amounts(**amounts)
+    if verdict is None:
+        least = _only(at_least)
+        check_amounts(at_least=least)
+        asked = {"precision": precision, "questions": questions_of(at_most, least) or None}
+    else:
+        if POOL_ID.fullmatch(pool) is None:
+            # The verdicts of a file are the group of its items
+            column, _, positive = verdict.rpartition("=")
+            mapping, verdict = [*(mapping or ()), f"{column}=group"], f"group={positive}"
+        asked = check_of(verdict, rates_of(at_least or []), precision)
+    decide = None if margin is None else {"margin": margin}
+    asked = settings_of(settings, {**asked, "alpha": alpha, "decide": decide})
     # A file of settings may be that of the session to be opened
     asked = {name: value for name, value in asked.items() if name not in OF_SESSIONS}
-    asked = {"policies": POLICIES, "runs": RUNS} | asked
+    policies = {} if verdict is not None else {"policies": POLICIES}
+    asked = {**policies, "runs": RUNS} | asked
     with (
         blocking.Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,
@@ -101,6 +116,15 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         if as_json
         else "\n".join(_lines(found, pace, chosen="precision" in asked))
     )
+
+
+def _only(written: list[str] | None) -> str | None:
+    """Return the one threshold of a mean."""
+    if len(written or ()) > 1:
+        rule = "one number; several are of a judge's check, with verdict"
+        message = f"at_least must be {rule}"
+        raise InvalidValue(message, field="at_least", rule=rule, value=written)
+    return written[0] if written else None
 
 
 def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
@@ -120,7 +144,9 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
         suggested = None if chosen else found.suggested_precision
         reason = "" if suggested is None else f", suggested: {plain(str(suggested['reason']))}"
         yield f"precision {found.precision:g}{reason}"
-    for policy in found.policies:
+    if found.claims:
+        yield _check_line(found, pace)
+    for policy in () if found.claims else found.policies:
         if policy.refused is not None:
             yield f"{policy.policy}: cannot be opened: {plain(str(policy.refused['detail']))}"
         elif policy.expected is None:
@@ -132,6 +158,19 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
                 yield f"  at {point.precision:g}: {_point(point, pace)}"
     yield f"hours at {pace:g} s a label, {whose}"
     yield from map(plain, found.notes)
+
+
+def _check_line(found: "Plan", pace: float) -> str:
+    """The labels that a check of a judge takes, and what is assumed of the judge."""
+    (policy,) = found.raw["policies"]
+    labels = policy["surrogate_useless"]["labels"]
+    assumed = ", ".join(f"{name} {1.0 - loss:.3g}" for name, loss in found.assumed_risks.items())
+    if labels is None:
+        taken = f"more than {policy['surrogate_useless']['more_than']} labels"
+    else:
+        taken = f"about {labels['median']:.0f} labels ({labels['low']:.0f} to {labels['high']:.0f})"
+        taken += f", {_time(labels['median'] * pace)}"
+    return f"check: {taken}, of a judge with {assumed}"
 
 
 def _point(point: "PlannedPoint", pace: float) -> str:

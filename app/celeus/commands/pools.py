@@ -1,7 +1,7 @@
 """A pool by its id, or made of a file, and what is asked of a session on it: shared options."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,7 +42,7 @@ Alpha = Annotated[
     str | None,
     typer.Option(metavar=NUMBER, help="Probability of ever being wrong; default: 0.05."),
 ]
-_POOL = re.compile(r"pool_[0-9a-f]{32}")
+POOL_ID = re.compile(r"pool_[0-9a-f]{32}")
 
 
 def check_amounts(**written: str | None) -> None:
@@ -62,6 +62,39 @@ def questions_of(at_most: str | None, at_least: str | None) -> list[dict[str, st
     ]
 
 
+def rates_of(written: list[str]) -> dict[str, Any]:
+    """Return the rates asked for by name; refuses what is none, and one that is given twice."""
+    from celeus.core.plans.judge_check import MEASURES
+
+    found: dict[str, Any] = {}
+    for text in written:
+        name, _, least = text.partition("=")
+        if name not in MEASURES or not least or name in found:
+            rule = f"RATE=NUMBER, each once, a rate being one of {', '.join(MEASURES)}"
+            message = f"at_least must be {rule}"
+            raise InvalidValue(message, field="at_least", rule=rule, value=text)
+        found[name] = least
+    return found
+
+
+def check_of(verdict: str, rates: Mapping[str, str], precision: str | None) -> dict[str, Any]:
+    """Return the members of a session that checks a judge: its verdicts, and the least asked."""
+    from celeus.core.plans.judge_check import MEASURES
+
+    column, sign, positive = verdict.rpartition("=")
+    if not (column and sign and positive):
+        rule = "COLUMN=POSITIVE, such as verdict=pass"
+        raise InvalidValue(f"verdict must be {rule}", field="verdict", rule=rule, value=verdict)
+    questions = []
+    for name, least in rates.items():
+        lower = MEASURES[name].lower
+        loss = lower + 1.0 - Amount.of(least, "at_least").on((lower, 1.0), "at_least")
+        questions.append({"metric": name, "side": "at_most", "threshold": loss})
+    check = {"column": column, "positive": positive, "measures": [*rates]}
+    widths = None if precision is None else dict.fromkeys(rates, precision)
+    return {"check": check, "questions": questions, "precision": widths}
+
+
 @contextmanager
 def pool_of(
     client: "Client", pool: str, mapping: list[str] | None, given: list[str] | None
@@ -72,7 +105,7 @@ def pool_of(
     InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
     members = _members(mapping, given)
-    if _POOL.fullmatch(pool):
+    if POOL_ID.fullmatch(pool):
         if members:
             rule = "left out with a pool that is there"
             message = f"mapping and given must be {rule}"

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -23,12 +24,15 @@ from celeus.core.insights.planning import (
 from celeus.core.insights.table_planning import (
     TableCase,
     TableOutcome,
+    assumed_errors,
     assumptions_of,
+    check_assumption,
     claim_summary,
     stream_summary,
     with_targets,
 )
 from celeus.core.interval import Interval
+from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
@@ -36,6 +40,7 @@ from celeus.core.plans.table_plan import TableSettings, plan_table
 from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Column, Table
 from celeus.core.pools.weights import Weights, relative
@@ -464,6 +469,56 @@ def test_groups_without_a_target_change_no_draw(groups: dict[str, float]) -> Non
         for one, draw in zip(sessions, draws, strict=True):
             one.apply(draw)
             one.observe(draw.round, tuple(losses))
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_people_say_of_verdicts_what_the_rates_of_a_judge_make_them_say(
+    better: Literal["higher", "lower"],
+) -> None:
+    judge = Column.of("judge", np.where(np.arange(ITEMS) % 5 == 0, "yes", "no"))
+    metric = Metric("label", LossScale("zero_one", 0.0, 1.0), Score("label", better, "share"))
+    known = np.full((ITEMS, 1), np.nan)
+    own = Table.of([metric], [Scores(np.zeros(ITEMS), np.zeros(ITEMS))], [judge], known)
+    check = JudgeCheck("judge", "yes", ("tpr", "tnr", "ppv", "kappa"))
+    assumed = check_assumption(check, own, {"tpr": 0.1, "tnr": 0.15})
+    losses = assumed_errors(check, own, assumed)
+    # One of five is flagged: t p + (1 - s) (1 - p) = 0.2, so p = 1 / 15
+    expected = {"tpr": 0.1, "tnr": 0.15, "ppv": 1.0 - 0.9 / 15.0 / 0.2}
+    assert {name: losses[name] for name in expected} == pytest.approx(expected)
+    positive = assumed.mean if better == "lower" else 1.0 - assumed.mean
+    assert positive.mean() == pytest.approx(1.0 / 15.0)
+    sure = assumed_errors(check, own, check_assumption(check, own, {}))
+    assert sure["ppv"] == pytest.approx(0.15)
+    with pytest.raises(InvalidValue, match="which no judge does"):
+        check_assumption(check, own, {"tpr": 0.1, "tnr": 0.25})
+
+
+def test_a_check_takes_the_labels_that_are_planned_for_it() -> None:
+    chance = np.random.default_rng(8)
+    people = chance.random(ITEMS) < 0.4
+    judge = np.where(chance.random(ITEMS) < 0.95, people, ~people)
+    column = Column.of("judge", np.where(judge, "yes", "no"))
+    none = np.zeros(ITEMS)
+    own = Table.of(
+        [Metric("right", LossScale("zero_one", 0.0, 1.0))],
+        [Scores(none, none)],
+        [column],
+        np.full((ITEMS, 1), np.nan),
+    )
+    check = JudgeCheck("judge", "yes", ("tpr",))
+    wish = TableSettings(check=check, questions={"tpr": (Question("at_most", 0.2),)})
+    plan = with_targets(plan_table(wish, own, "0" * 64, "0" * 64))
+    assumed = check_assumption(check, own, {"tpr": 0.05, "tnr": 0.05})
+    case = TableCase(plan, own, [assumed], "right")
+    planned = [outcome(case, number).labels for number in range(8)]
+    real = []
+    for run in range(8):
+        session = Session.of(TableQuestion(plan, own, seed_of(7, run)), seed_of(7, run))
+        while session.stop_reason is None:
+            draw = session.propose()
+            session.apply(draw).observe(draw.round, (float(people[draw.item]),))
+        real.append(session.folded)
+    assert np.median(planned) == pytest.approx(np.median(real), rel=0.25)
 
 
 def test_a_risk_moves_its_metric_alone_and_known_losses_stay() -> None:

@@ -205,7 +205,15 @@ def test_over_http_a_request_acts_with_the_key_it_sends(service: Service) -> Non
 
     async def run(address: str) -> None:
         async with Client(address) as client:
-            session = (await called(client, "open_session", pool=pool, budget=3))["id"]
+            asked = {"pool": pool, "budget": 3}
+            error = await refused(client, "open_session", **asked, subject="a.txt")
+            assert "sha256" in error
+            subject = f"model@sha256:{'ab' * 32}"
+            opened = await called(client, "open_session", **asked, subject=subject)
+            assert opened["subject"] == [
+                {"name": "model", "algorithm": "sha256", "digest": "ab" * 32}
+            ]
+            session = opened["id"]
         headers = {"Authorization": f"Bearer {blind}"}
         async with (
             httpx2.AsyncClient(headers=headers) as http,

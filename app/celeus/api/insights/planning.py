@@ -90,7 +90,8 @@ class PlanningRequest(ClaimsIn):
     risk: Widths | None = Field(
         None,
         description="Mean loss you expect, of several metrics one by name, of two systems the"
-        " difference, loss of A less loss of B; default: what the surrogate says.",
+        " difference, loss of A less loss of B, of a check of a judge 1 - `tpr` and 1 - `tnr`;"
+        " default: what the surrogate says, or that people agree with 85 % of the verdicts.",
     )
     runs: Annotated[int, Field(ge=1, le=200), AS_WHOLE] = Field(
         40,

@@ -21,6 +21,10 @@ MINUTE: Final = 60.0
 HOUR: Final = 3600.0
 MOST_MINUTES: Final = 90
 MOST_HOURS: Final = 36
+NEAR_THE_VALUE: Final = (
+    "These labels are for a judge as good as assumed. One that is nearly as good as asked, or"
+    " hardly better, takes about 1 000."
+)
 ALIKE: Final = 0.1
 """Share by which labels of two policies may differ and count as equally many."""
 

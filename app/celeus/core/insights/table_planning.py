@@ -3,6 +3,12 @@
 Every metric is assumed to be as a single loss is (``planning``): its losses are drawn around its
 own surrogate, or around that of any item, one metric independent of the others. A useless
 surrogate so makes all groups alike. Nothing that is certified rests on any of this.
+
+Of a check of a judge what people say is drawn from its verdicts alone, whose counts are known. With
+P_j the share called positive, and t and s the true-positive and true-negative rate assumed:
+
+    p      (P_j - (1 - s)) / (t + s - 1)              share that people call positive
+    h = 1  with chance t p / P_j at j = 1, and (1 - t) p / (1 - P_j) at j = 0
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +28,21 @@ from celeus.core.insights.planning import (
 )
 from celeus.core.interval import Interval
 from celeus.core.ledger import JointObservation
+from celeus.core.plans.judge_check import (
+    SURE,
+    JudgeCheck,
+    limits,
+    outcomes,
+    positive_loss,
+    verdicts,
+)
 from celeus.core.plans.stopping import StopReason
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
+from celeus.errors import InvalidValue
 
 ITEMS_BY_WORK = 75.0
 """Items that a session begins with in about the time of a round of a single claim."""
@@ -74,7 +89,7 @@ class TableCase:
         name = f"planning {seed} run {number}"
         losses = [
             Losses(assumed, metric.scale.interval, self.scenario, f"{name} {metric.name}".encode())
-            for metric, assumed in zip(self.plan.metrics, self.assumptions, strict=True)
+            for metric, assumed in zip(self.table.metrics, self.assumptions, strict=True)
         ]
         coins = name.encode()
         session = Session.of(TableQuestion(self.plan, self.table, coins), coins)
@@ -113,6 +128,48 @@ def assumptions_of(table: Table, risks: Mapping[str, float]) -> list[Assumption]
         )
         for place, metric in enumerate(table.metrics)
     ]
+
+
+def check_assumption(check: JudgeCheck, table: Table, errors: Mapping[str, float]) -> Assumption:
+    """Return what people say of a judge's verdicts, by its ``errors``: 1 - tpr and 1 - tnr.
+
+    Without any people agree with SURE of the verdicts of either kind. Refuses rates that no judge
+    with so many positive verdicts has.
+    """
+    flagged = verdicts(check, table)
+    share, positive = float(flagged.mean()), positive_loss(table.metrics[0])
+    chance = np.where(flagged, SURE, 1.0 - SURE)
+    if errors:
+        missed, alarms = errors["tpr"], errors["tnr"]
+        people = (share - alarms) / (1.0 - missed - alarms) if missed + alarms < 1.0 else -1.0
+        if not 0.0 < people < 1.0:
+            raise InvalidValue(
+                f"The judge calls {share:.3g} of the items positive, which no judge does whose"
+                f" true-positive rate is {1.0 - missed:g} and true-negative rate {1.0 - alarms:g}.",
+                field="risk",
+                rule="1 - tpr below 1 less that share, 1 - tnr below that share, their sum below 1",
+                value=missed,
+            )
+        here = np.where(flagged, (1.0 - missed) / share, missed / (1.0 - share))
+        chance = people * here
+    known = table.known[:, 0]
+    mean = np.where(np.isnan(known), chance if positive else 1.0 - chance, known)
+    return Assumption(mean, whole=True, informed=False, known=~np.isnan(known))
+
+
+def assumed_errors(check: JudgeCheck, table: Table, assumption: Assumption) -> dict[str, float]:
+    """Return the losses of the measures of a check, such as 1 - tpr, that are assumed."""
+    flagged = verdicts(check, table)
+    share = float(flagged.mean())
+    mean = assumption.mean if positive_loss(table.metrics[0]) else 1.0 - assumption.mean
+    positive = np.array([float(mean[~flagged].sum()), float(mean[flagged].sum())])
+    items = np.array([np.count_nonzero(~flagged), np.count_nonzero(flagged)])
+    counts = np.stack((items - positive, positive), axis=1)
+    found = {}
+    for measure, metric in zip(check.measures, check.metrics, strict=True):
+        outcome = outcomes(measure, (1.0 - share, share))
+        found[measure] = limits(outcome, counts, np.zeros(2), metric.scale.interval).lower
+    return found
 
 
 def _scores_of(table: Table, metric: int, scale: Interval) -> Scores:

@@ -625,6 +625,15 @@ PARTS = (
         "samples of lm-eval",
     ),
     Part(
+        (
+            {"hf_subset": object, "main_score": object},
+            {"mteb_version": object, "mteb_dataset_name": object},
+        ),
+        "A results file of MTEB holds means, and no items. Take the predictions of the model, as a"
+        " table with a row for every text or query and whether it was right.",
+        "a row for every text or query",
+    ),
+    Part(
         (),
         "A CSV of promptfoo has the verdict, the answer and the reason in one cell. Take the JSON"
         " of the run, which `promptfoo eval --output results.json` writes.",

@@ -101,6 +101,7 @@ MARKS = words(
     " embedding logprob latency token cost duration version seed user email session run error"
     " status usage"
 )
+TIMES = words("timestamp tstamp time date datetime created updated completed submitted modified")
 _MODELS = words("model generator engine provider system assistant")
 _OF_MODELS = _MODELS | words("name id version family type used a b 1 2 title")
 PARTS = words("id category type dataset split subset doc source title language difficulty topic")

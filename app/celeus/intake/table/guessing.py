@@ -18,6 +18,7 @@ from celeus.intake.table.column_names import (
     REMARKS,
     ROW_NUMBERS,
     SUMMARISED,
+    TIMES,
     effective_names,
     is_called_a_reply,
     is_of_models,
@@ -50,6 +51,7 @@ _PAIRS = re.compile(
 _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
 """Names of columns with the answers of two systems; or with their names, where these are short."""
 _CHOSEN = {"chosen": "answer_a", "rejected": "answer_b"}
+_CLOCK = re.compile(r"\d\d?:\d\d")
 _OPTIONS = re.compile(r"[A-H]")
 _VERDICT_WORDS = words(
     "accept accepted reject rejected ignore correct incorrect right wrong approve approved pass"
@@ -137,8 +139,18 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
 
 
 def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
-    """Hidden columns of sentences, whatever they are called."""
-    return [column.name for column in _hidden(columns, placed) if _are_sentences(column)]
+    """Hidden columns of sentences, whatever they are called, but for times."""
+    return [
+        column.name
+        for column in _hidden(columns, placed)
+        if _are_sentences(column) and not _are_times(column)
+    ]
+
+
+def _are_times(column: Column) -> bool:
+    """Return True for a column that is called a time, and has a clock's in every cell."""
+    clocks = all(_CLOCK.search(str(value)) for value in column.values)
+    return clocks and bool(tokens_of(column.name) & TIMES)
 
 
 def texts_of_judges(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:

@@ -24,11 +24,13 @@ from celeus.core.insights.planning import (
 )
 from celeus.core.insights.table_planning import (
     TableOutcome,
+    check_assumption,
     claim_summary,
     stream_summary,
     with_targets,
 )
 from celeus.core.interval import Interval
+from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan, precision_warning
 from celeus.core.plans.plan_request import (
     SessionRequest,
@@ -69,6 +71,8 @@ _PACES = text(
     WHERE seconds_per_label IS NOT NULL ORDER BY session_id DESC LIMIT 5
     """
 )
+RATES = JudgeCheck("", "", ("tpr", "tnr")).metrics
+"""What a judge is assumed to be like where its check is planned."""
 NO_COMMITMENT = commitment(b"")
 """The seed's commitment in a plan that draws nothing."""
 
@@ -282,15 +286,11 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     plan = await asyncio.to_thread(table_plan, opening, pool, NO_COMMITMENT)
     if is_endless(plan):
         raise _endless()
-    if plan.check is not None:
-        raise InvalidValue(
-            "How many labels a check of a judge takes follows from how good the judge is.",
-            field="check",
-            rule="left out of a plan; near the value asked for a check takes about 1000 labels",
-            value=plan.check.column,
-        )
     risks = _risks(plan, request)
     table = await asyncio.to_thread(table_of, pool, plan.cut_by)
+    if plan.check is not None:
+        # Refused before anything is simulated
+        await asyncio.to_thread(check_assumption, plan.check, table, risks)
     head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
         [TableOutcome(*result["outcome"]) for result in results if result["scenario"] == name]
@@ -321,12 +321,17 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
             for index, claim in enumerate(with_targets(plan).claims)
             if claim.wants
         ],
+        notes=() if plan.check is None else (remarks.NEAR_THE_VALUE,),
     )
 
 
 def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
-    """The mean losses expected, by metric; refuses what no metric can have."""
-    names = [metric.name for metric in plan.metrics]
+    """The mean losses expected, by metric; refuses what no metric can have.
+
+    Of a check they are 1 - tpr and 1 - tnr, whatever is asked.
+    """
+    metrics = plan.metrics if plan.check is None else RATES
+    names = [metric.name for metric in metrics]
     risks = dict(request.risks)
     if request.risk is not None:
         risks |= dict.fromkeys(names, request.risk)
@@ -338,8 +343,11 @@ def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
                 rule="by the names of metrics: " + ", ".join(names),
                 value=name,
             )
-    for metric in plan.metrics:
+    for metric in metrics:
         check_risk(risks.get(metric.name), metric.scale.interval)
+    if plan.check is not None and len(risks) == 1:
+        rule = "both of tpr and tnr, or one number for the two"
+        raise InvalidValue("A rate alone says nothing.", field="risk", rule=rule, value=[*risks])
     return risks
 
 

@@ -20,7 +20,9 @@ from celeus.core.insights.planning import (
 from celeus.core.insights.table_planning import (
     TableCase,
     TableOutcome,
+    assumed_errors,
     assumptions_of,
+    check_assumption,
     with_targets,
 )
 from celeus.core.plans.plan import Plan
@@ -264,25 +266,33 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
 
 def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     """The assumed risks, then each outcome as it comes."""
-    assumptions = assumptions_of(job.table, job.risks)
-    informed = any(assumption.informed for assumption in assumptions)
-    yield {
-        "risks": {
+    check = job.plan.check
+    worth: dict[Scenario, Scenario] = {"useless": "useless"}
+    if check is not None:
+        # Of the judge's verdicts people are assumed to say what they say of them, and no other
+        # surrogate is assumed to tell more
+        assumptions = [check_assumption(check, job.table, job.risks)]
+        risks = assumed_errors(check, job.table, assumptions[0])
+        worth = {"useless": "right"}
+    else:
+        assumptions = assumptions_of(job.table, job.risks)
+        risks = {
             metric.name: assumption.risk(metric.scale.interval)
             for metric, assumption in zip(job.plan.metrics, assumptions, strict=True)
-        },
-        "informed": informed,
-    }
-    worth: tuple[Scenario, ...] = ("right", "useless") if informed else ("useless",)
+        }
+    informed = any(assumption.informed for assumption in assumptions)
+    yield {"risks": risks, "informed": informed}
+    if informed:
+        worth = {"right": "right", "useless": "useless"}
     plan = with_targets(job.plan)
     courses = [
         _Scenario(
-            {"plan": 0, "scenario": scenario},
+            {"plan": 0, "scenario": name},
             1.0,
             job.runs,
             TableCase(plan, job.table, assumptions, scenario),
         )
-        for scenario in worth
+        for name, scenario in worth.items()
     ]
     yield from _outcomes(courses, job.seed, TABLE_WORK)
 
