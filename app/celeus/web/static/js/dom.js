@@ -41,6 +41,17 @@ function add(parent, children) {
 }
 
 /**
+ * A small button that does something.
+ *
+ * @param {Child} words
+ * @param {() => void} click
+ * @param {Props} [props]
+ */
+export function button(words, click, props) {
+  return el("button", { type: "button", class: "button small", on: { click }, ...props }, words);
+}
+
+/**
  * Replace what an element holds.
  *
  * @template {Element} T
@@ -110,15 +121,5 @@ export function given(id) {
  * @param {string} text
  */
 export function announce(text) {
-  let live = document.getElementById("announcer");
-  if (live === null) {
-    live = el("div", {
-      id: "announcer",
-      class: "visually-hidden",
-      role: "status",
-      "aria-live": "polite",
-    });
-    document.body.append(live);
-  }
-  live.textContent = text;
+  byId("announcer").textContent = text;
 }
