@@ -766,6 +766,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.execute("ALTER TABLE chunks ALTER COLUMN data SET STORAGE EXTERNAL")
+    op.execute("ALTER TABLE items ALTER COLUMN pool_id SET STATISTICS 0")
     op.execute(
         "INSERT INTO projects (project_id, name)"
         " VALUES ('00000000-0000-7000-8000-000000000001', 'default')"

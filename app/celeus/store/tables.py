@@ -196,6 +196,8 @@ items = Table(
     "items",
     metadata,
     # No foreign key, for the same reason as the project's: rows come by COPY under the pool's lock.
+    # No statistics (by the migration): they miss a new pool, which then passes for a single item,
+    # so that the index on ids seems as good as the key, and one item is sought among all of them.
     Column("pool_id", Uuid, primary_key=True),
     Column("index", Integer, primary_key=True, autoincrement=False),
     _many_rows_project(),

@@ -98,3 +98,16 @@ async def test_a_page_reads_as_much_of_a_long_session_as_of_a_short_one(
         assert reads[1] <= 1.2 * reads[0] <= MOST_READ * PAGE, (wanted, reads)
     comments = await rows_read(context, list_comments(context, sessions[1], 0, PAGE))
     assert comments <= LONG + MOST_READ * PAGE, "each comment is read once at most"
+
+
+async def test_a_pool_that_came_after_the_statistics_passes_for_no_single_item(
+    context: Context, execute: Execute
+) -> None:
+    await filled(context, execute, LONG)
+    execute(b"ANALYZE")
+    await filled(context, execute, LONG)
+    newest = "(SELECT pool_id FROM pools ORDER BY pool_id DESC LIMIT 1)"
+    [[pool]] = execute(f"SELECT pool_id FROM pools WHERE pool_id = {newest}".encode())
+    items = f"SELECT FROM items WHERE pool_id = '{pool}'"
+    [[plan]] = execute(f"EXPLAIN (FORMAT JSON) {items}".encode())
+    assert plan[0]["Plan"]["Plan Rows"] > 1

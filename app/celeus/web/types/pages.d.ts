@@ -211,14 +211,11 @@ declare global {
   interface Props {
     on?: { [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => void };
     dataset?: Record<string, string>;
-    style?: Record<string, string>;
     [attribute: string]: unknown;
   }
   type ElementOf<Tag extends string> = Tag extends keyof HTMLElementTagNameMap
     ? HTMLElementTagNameMap[Tag]
-    : Tag extends keyof SVGElementTagNameMap
-      ? SVGElementTagNameMap[Tag]
-      : HTMLElement;
+    : HTMLElement;
 
   interface RequestOptions {
     keepalive?: boolean;

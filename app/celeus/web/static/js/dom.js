@@ -1,19 +1,5 @@
 /* Elements made without HTML: whatever a text holds, it is shown as text. */
 
-const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set([
-  "svg",
-  "g",
-  "path",
-  "line",
-  "rect",
-  "circle",
-  "polyline",
-  "polygon",
-  "text",
-  "title",
-]);
-
 /**
  * An element with its properties and children.
  *
@@ -28,10 +14,8 @@ const SVG_TAGS = new Set([
  * @returns {ElementOf<T>}
  */
 export function el(tag, props = {}, ...children) {
-  const { on = {}, dataset = {}, style = {}, ...attributes } = props;
-  const inSvg = SVG_TAGS.has(tag) && tag !== "title";
-  /** @type {HTMLElement | SVGElement} */
-  const made = inSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  const { on = {}, dataset = {}, ...attributes } = props;
+  const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     made.setAttribute(name, value === true ? "" : String(value));
@@ -40,7 +24,6 @@ export function el(tag, props = {}, ...children) {
   for (const [event, listener] of Object.entries(on)) {
     made.addEventListener(event, /** @type {EventListener} */ (listener));
   }
-  for (const [rule, value] of Object.entries(style)) made.style.setProperty(rule, value);
   add(made, children);
   return /** @type {ElementOf<T>} */ (made);
 }
@@ -55,6 +38,17 @@ function add(parent, children) {
     else if (child instanceof Node) parent.append(child);
     else if (child !== null && child !== undefined && child !== false) parent.append(String(child));
   }
+}
+
+/**
+ * A small button that does something.
+ *
+ * @param {Child} words
+ * @param {() => void} click
+ * @param {Props} [props]
+ */
+export function button(words, click, props) {
+  return el("button", { type: "button", class: "button small", on: { click }, ...props }, words);
 }
 
 /**
@@ -127,15 +121,5 @@ export function given(id) {
  * @param {string} text
  */
 export function announce(text) {
-  let live = document.getElementById("announcer");
-  if (live === null) {
-    live = el("div", {
-      id: "announcer",
-      class: "visually-hidden",
-      role: "status",
-      "aria-live": "polite",
-    });
-    document.body.append(live);
-  }
-  live.textContent = text;
+  byId("announcer").textContent = text;
 }

@@ -5,6 +5,7 @@ import { announce, byId, given } from "./dom.js";
 import { answersFor, same, wordsOf } from "./label/answers.js";
 import { showBrief, turnBrief } from "./label/brief.js";
 import { Link } from "./label/link.js";
+import { keep, recalled } from "./label/memory.js";
 import { showNotices } from "./label/notices.js";
 import { HOLD_MS, Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./item/payload.js";
@@ -54,9 +55,9 @@ const prepared = new Set();
 /** @type {Draw | null} */
 let current = null;
 /** @type {Last | null} */
-let last = recalled(memory);
+let last = recalled("sessionStorage", memory);
 /** The round that was open before a reload. @type {number | null} */
-const opened = recalled(`${memory}:open`);
+const opened = recalled("sessionStorage", `${memory}:open`);
 let revising = false;
 /** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
@@ -205,7 +206,7 @@ function undo() {
   );
 }
 
-function keep() {
+function keepLast() {
   revising = false;
   outbox.letGo();
   link.wakeUp();
@@ -284,30 +285,14 @@ function seen(draw) {
  * @param {unknown} value
  */
 function remember(place, value) {
-  try {
-    sessionStorage.setItem(place, JSON.stringify(value));
-  } catch {
-    // A payload too large to be kept can be taken back until the page is left
-    sessionStorage.removeItem(place);
-  }
-}
-
-/**
- * @param {string} place
- * @returns {any}
- */
-function recalled(place) {
-  try {
-    return JSON.parse(sessionStorage.getItem(place) ?? "null");
-  } catch {
-    return null;
-  }
+  // A payload too large to be kept can be taken back until the page is left
+  if (!keep("sessionStorage", place, value)) keep("sessionStorage", place, null);
 }
 
 function forget() {
   last = null;
   revising = false;
-  sessionStorage.removeItem(memory);
+  keep("sessionStorage", memory, null);
 }
 
 /* Keys */
@@ -375,7 +360,7 @@ function command(event, key) {
   }
   if (key === "z") act(event, undo);
   else if (key === "i") act(event, turnBrief);
-  else if (key === "Escape" && revising) act(event, keep);
+  else if (key === "Escape" && revising) act(event, keepLast);
   else if (form !== null) answer(event, key, form);
 }
 
@@ -443,7 +428,7 @@ window.addEventListener("pagehide", () => {
 });
 byId("notices").addEventListener("click", ({ target }) => {
   const button = target instanceof Element ? target.closest("button") : null;
-  if (button?.dataset.do === "keep") keep();
+  if (button?.dataset.do === "keep") keepLast();
   if (button?.dataset.do === "retry") link.retry();
 });
 byId("undo").addEventListener("click", undo);

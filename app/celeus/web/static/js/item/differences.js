@@ -1,6 +1,6 @@
 /* The words in which two texts differ, marked in both when somebody asks for it. */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 
 const SHORTEST = 80;
 const LONGEST = 50_000;
@@ -22,14 +22,17 @@ export function differences(sections, texts) {
   if (![one, other].every(({ length }) => SHORTEST <= length && length <= LONGEST)) return null;
   const plain = sections.map((section) => /** @type {HTMLElement} */ (section.lastElementChild));
   const told = el("span", { class: "quiet-text", role: "status" });
-  const button = el(
-    "button",
-    { type: "button", class: "button small", "aria-pressed": "false" },
+  const mark = button(
     "Mark the words that differ",
+    () => {
+      wanted = !wanted;
+      show().catch(failed);
+    },
+    { "aria-pressed": "false" },
   );
   const show = async () => {
     const asked = wanted;
-    button.setAttribute("aria-pressed", String(wanted));
+    mark.setAttribute("aria-pressed", String(wanted));
     told.textContent = "";
     const marked = asked ? await markedOf(one, other) : null;
     // Another press may have come while the library was loaded
@@ -43,12 +46,8 @@ export function differences(sections, texts) {
   const failed = () => {
     told.textContent = "What marks them could not be loaded.";
   };
-  button.addEventListener("click", () => {
-    wanted = !wanted;
-    show().catch(failed);
-  });
   if (wanted) show().catch(failed);
-  return el("div", { class: "payload-differences" }, button, told);
+  return el("div", { class: "payload-differences" }, mark, told);
 }
 
 /**

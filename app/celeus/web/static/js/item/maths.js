@@ -1,6 +1,6 @@
 /* Formulas in LaTeX: found in a text, and shown by a library that is loaded for the first one. */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 import { roomFor } from "./room.js";
 
 /** @import { Room } from "./room.js" */
@@ -215,17 +215,16 @@ export function formulaView(formula, room) {
  * What is said of formulas that wait, wherever there are some beside it, and a button for them.
  */
 export function waitingFormulas() {
-  const button = el("button", { type: "button", class: "button small" }, "Show more formulas");
   const told = el("p", { class: "payload-waiting" }, "Some formulas are as they were written. ");
-  button.addEventListener("click", () => {
+  const more = () => {
     const room = roomFor();
     for (const place of told.parentElement?.querySelectorAll(".payload-formula.waiting") ?? []) {
       const formula = waiting.get(place);
       if (room.formulas === 0) break;
       if (formula) show(/** @type {HTMLElement} */ (place), formula, room);
     }
-  });
-  told.append(button);
+  };
+  told.append(button("Show more formulas", more));
   return told;
 }
 

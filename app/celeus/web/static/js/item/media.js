@@ -5,7 +5,7 @@
  * which items were drawn, and in which order: so it loads on a click, or from a host listed.
  */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 import { isMembers } from "./members.js";
 import { grown } from "./room.js";
 import { zoom } from "./zoom.js";
@@ -14,6 +14,10 @@ const EXCERPT = 240;
 const TINY = 64;
 /** @import { Room } from "./room.js" */
 
+const MEDIA = {
+  image: { noun: "picture", done: "shown" },
+  audio: { noun: "sound", done: "played" },
+};
 /** @type {Record<string, string>} */
 const SOUNDS = { mp3: "mpeg", m4a: "mp4", opus: "ogg" };
 /** What the controls of a sound do when they are in focus, and so no key of the page. */
@@ -59,34 +63,17 @@ export function pictureIn(room, source, alt) {
  * @param {string} [id]
  */
 export function picture(source, alt, id) {
-  const place = placeOf(source, "image");
-  const frame = el("figure", { class: "payload-image" });
-  if (place === null) {
-    frame.append(broken("The address of this picture is not one that can be shown.", source));
-    return frame;
-  }
   const words = alt || (id === undefined ? "Picture" : `Picture of item ${id}`);
-  const show = () => {
+  return framed("image", source, alt, (frame) => {
     const image = el("img", { alt: words, referrerpolicy: "no-referrer", decoding: "async" });
     const enlarge = () => zoom(frame, image);
-    const button = el(
-      "button",
-      { type: "button", class: "button small", "aria-haspopup": "dialog", on: { click: enlarge } },
-      "Enlarge",
-    );
     image.addEventListener("click", enlarge);
-    image.addEventListener("error", () => {
-      frame.replaceChildren(broken(failed("picture"), place.address), again(show));
-    });
     image.addEventListener("load", () => {
       image.classList.toggle("tiny", image.naturalWidth <= TINY);
-      frame.append(button);
+      frame.append(button("Enlarge", enlarge, { "aria-haspopup": "dialog" }));
     });
-    image.src = place.address;
-    frame.replaceChildren(image);
-  };
-  load(frame, place, "picture", alt, show);
-  return frame;
+    return image;
+  });
 }
 
 /**
@@ -100,37 +87,45 @@ export function sounds(value, room) {
 
 /** @param {unknown} value */
 function sound(value) {
-  const source = soundOf(value);
-  const place = placeOf(source, "audio");
-  const frame = el("figure", { class: "payload-sound" });
-  if (place === null) {
-    frame.append(broken("The address of this sound is not one that can be played.", source));
-    return frame;
-  }
   const alt = altOf(value);
-  const show = () => {
-    const audio = el("audio", {
-      controls: true,
-      preload: "metadata",
-      "aria-label": alt || "Sound of this item",
-    });
-    audio.addEventListener("error", () => {
-      frame.replaceChildren(broken(failed("sound"), place.address), again(show));
-    });
+  return framed("audio", soundOf(value), alt, (frame) => {
+    const words = alt || "Sound of this item";
+    const audio = el("audio", { controls: true, preload: "metadata", "aria-label": words });
     audio.addEventListener("keydown", (event) => {
       if (PLAYED.has(event.key)) event.stopPropagation();
     });
-    audio.src = place.address;
-    frame.replaceChildren(audio);
     if (alt !== "") frame.append(el("figcaption", { class: "quiet-text", dir: "auto" }, alt));
-  };
-  load(frame, place, "sound", alt, show);
-  return frame;
+    return audio;
+  });
 }
 
-/** @param {() => void} show */
-function again(show) {
-  return el("button", { type: "button", class: "button small", on: { click: show } }, "Load again");
+/**
+ * A frame with what `make` shows or plays of a source, or with why that cannot be.
+ *
+ * @param {keyof typeof MEDIA} kind
+ * @param {string} source
+ * @param {string} alt
+ * @param {(frame: HTMLElement) => HTMLImageElement | HTMLAudioElement} make
+ */
+function framed(kind, source, alt, make) {
+  const { noun, done } = MEDIA[kind];
+  const place = placeOf(source, kind);
+  const frame = el("figure", { class: `payload-${kind === "image" ? kind : noun}` });
+  if (place === null) {
+    frame.append(broken(`The address of this ${noun} is not one that can be ${done}.`, source));
+    return frame;
+  }
+  const show = () => {
+    frame.replaceChildren();
+    const medium = make(frame);
+    medium.addEventListener("error", () => {
+      frame.replaceChildren(broken(failed(noun), place.address), button("Load again", show));
+    });
+    medium.src = place.address;
+    frame.prepend(medium);
+  };
+  load(frame, place, noun, alt, show);
+  return frame;
 }
 
 /**
@@ -170,7 +165,7 @@ function load(frame, { host }, noun, alt, show) {
       { class: "payload-foreign" },
       alt !== "" && el("p", { dir: "auto" }, alt),
       el("p", {}, `This ${noun} is at `, el("bdi", {}, host), `. ${TELLS}`),
-      el("button", { type: "button", class: "button small", on: { click } }, `Load ${noun}`),
+      button(`Load ${noun}`, click),
     ),
   );
 }

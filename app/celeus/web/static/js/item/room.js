@@ -1,6 +1,6 @@
 /* How much of an item is on the page at first: the rest comes when somebody asks for it. */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 import { counted } from "../format.js";
 
 /**
@@ -63,25 +63,25 @@ export function grown(list, all, room, build, { noun, kind = "parts", last = 0 }
     list.append(...closing);
     return list;
   }
-  const button = el("button", { type: "button", class: "button small payload-grow" });
   const tell = () => {
     const left = counted(end - at, noun);
-    button.textContent = at === 0 ? `Show ${left}` : `Show more (${left} left)`;
+    grow.textContent = at === 0 ? `Show ${left}` : `Show more (${left} left)`;
   };
-  tell();
   const items = list.matches("ol, ul");
-  button.addEventListener("click", () => {
+  const more = () => {
     const made = next(roomFor());
     if (items) list.append(...made);
-    else button.before(...made);
+    else grow.before(...made);
     // Where one reads on, and not nowhere
     made[0].tabIndex = -1;
     made[0].focus();
-    if (at === end) button.remove();
+    if (at === end) grow.remove();
     else tell();
-  });
-  if (items) return el("div", { class: "payload-grown" }, list, button);
-  list.append(button, ...closing);
+  };
+  const grow = button("", more, { class: "button small payload-grow" });
+  tell();
+  if (items) return el("div", { class: "payload-grown" }, list, grow);
+  list.append(grow, ...closing);
   return list;
 }
 

@@ -1,6 +1,6 @@
 /* Texts of an item, in their own direction; a long one is folded until somebody asks for all. */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 import { counted } from "../format.js";
 import { withMaths } from "./maths.js";
 import { roomFor } from "./room.js";
@@ -46,22 +46,21 @@ export function folded(source, build, room = roomFor(), longest = LONGEST) {
   const end = endOf(source, longest);
   if (end === source.length) return build(source, room);
   const more = `Show all (${counted(source.length - end, "more character")})`;
-  const button = el("button", { type: "button", class: "button small", "aria-expanded": "false" });
   let open = true;
   /** @type {HTMLElement} */
   let shown = el("div");
-  const place = el("div", { class: "payload-fold" }, shown, button);
   const turn = () => {
     open = !open;
     const next = open ? build(source, roomFor()) : build(source.slice(0, end), room);
     shown.replaceWith(next);
     shown = next;
     place.classList.toggle("open", open);
-    button.textContent = open ? "Show less" : more;
-    button.setAttribute("aria-expanded", String(open));
-    if (!open) button.scrollIntoView({ block: "nearest" });
+    toggle.textContent = open ? "Show less" : more;
+    toggle.setAttribute("aria-expanded", String(open));
+    if (!open) toggle.scrollIntoView({ block: "nearest" });
   };
-  button.addEventListener("click", turn);
+  const toggle = button("", turn);
+  const place = el("div", { class: "payload-fold" }, shown, toggle);
   turn();
   return place;
 }

@@ -1,6 +1,6 @@
 /* A picture as large as the window, and larger, by keys too. */
 
-import { el } from "../dom.js";
+import { button, el } from "../dom.js";
 
 const STEP = 1.5;
 const MOST = 12;
@@ -38,16 +38,6 @@ export function zoom(frame, picture) {
     const grown = scale / before;
     room.scrollTo(x * grown - room.clientWidth / 2, y * grown - room.clientHeight / 2);
   };
-  const button = (
-    /** @type {string} */ words,
-    /** @type {Child} */ sign,
-    /** @type {() => void} */ click,
-  ) =>
-    el(
-      "button",
-      { type: "button", class: "button small", "aria-label": words, on: { click } },
-      sign,
-    );
   const dialog = el(
     "dialog",
     { class: "zoom", "aria-label": alt },
@@ -55,9 +45,9 @@ export function zoom(frame, picture) {
       "div",
       { class: "zoom-bar" },
       el("span", { class: "zoom-name", dir: "auto" }, alt),
-      button("Smaller", ["− ", el("kbd", {}, "-")], () => to(scale / STEP)),
-      button("Larger", ["+ ", el("kbd", {}, "+")], () => to(scale * STEP)),
-      button("Close", ["Close ", el("kbd", {}, "Esc")], () => dialog.close()),
+      button(["− ", el("kbd", {}, "-")], () => to(scale / STEP), { "aria-label": "Smaller" }),
+      button(["+ ", el("kbd", {}, "+")], () => to(scale * STEP), { "aria-label": "Larger" }),
+      button(["Close ", el("kbd", {}, "Esc")], () => dialog.close(), { "aria-label": "Close" }),
     ),
     room,
   );

@@ -3,6 +3,7 @@
 import { byId, el, fill } from "../dom.js";
 import { markdown } from "../item/markdown.js";
 import { helpOf, levelWords } from "./answers.js";
+import { keep, recalled } from "./memory.js";
 
 const BESIDE = window.matchMedia("(min-width: 68rem)");
 
@@ -35,11 +36,15 @@ export function showBrief({ session, instructions, levels }) {
   );
   const unfold = () => {
     // Whoever follows a link to them wants to read them
-    brief.open = location.hash === "#brief" || (recalled(session.id) ?? BESIDE.matches);
+    brief.open =
+      location.hash === "#brief" ||
+      (recalled("localStorage", placeOf(session.id)) ?? BESIDE.matches);
   };
   unfold();
   BESIDE.onchange = unfold;
-  byId("brief-fold").onclick = () => remember(session.id, !brief.open);
+  byId("brief-fold").onclick = () => {
+    keep("localStorage", placeOf(session.id), !brief.open);
+  };
 }
 
 /** Fold it, or open it. */
@@ -50,26 +55,4 @@ export function turnBrief() {
 /** @param {string} session */
 function placeOf(session) {
   return `celeus.brief:${session}:${BESIDE.matches ? "beside" : "above"}`;
-}
-
-/** @param {string} session */
-function recalled(session) {
-  try {
-    const kept = localStorage.getItem(placeOf(session));
-    return kept === null ? null : kept === "open";
-  } catch {
-    return null;
-  }
-}
-
-/**
- * @param {string} session
- * @param {boolean} open
- */
-function remember(session, open) {
-  try {
-    localStorage.setItem(placeOf(session), open ? "open" : "folded");
-  } catch {
-    // Then it is as it is for everybody
-  }
 }

@@ -1,5 +1,7 @@
 /* What was judged and is not with the service yet: kept by the browser until it is. */
 
+import { keep, recalled } from "./memory.js";
+
 const PREFIX = "celeus.unsent";
 const BEAT_MS = 20_000;
 const GONE_MS = 180_000;
@@ -157,13 +159,8 @@ export class Outbox {
   }
 
   #write(alive = Date.now()) {
-    try {
-      if (this.entries.length === 0) localStorage.removeItem(this.place);
-      else localStorage.setItem(this.place, JSON.stringify({ alive, entries: this.entries }));
-      this.kept = true;
-    } catch {
-      this.kept = false;
-    }
+    const { entries, place } = this;
+    this.kept = keep("localStorage", place, entries.length === 0 ? null : { alive, entries });
   }
 }
 
@@ -199,13 +196,9 @@ function places() {
  * @returns {Kept | null}
  */
 function readAt(place) {
-  try {
-    const kept = JSON.parse(localStorage.getItem(place) ?? "null");
-    if (!Array.isArray(kept?.entries)) return null;
-    // What was written by a window that is left is held back no longer
-    for (const entry of kept.entries) entry.until = 0;
-    return kept;
-  } catch {
-    return null;
-  }
+  const kept = recalled("localStorage", place);
+  if (!Array.isArray(kept?.entries)) return null;
+  // What was written by a window that is left is held back no longer
+  for (const entry of kept.entries) entry.until = 0;
+  return kept;
 }

@@ -1,5 +1,7 @@
 /* Who this window is: every window of a person is a worker of its own, so that no two hold one draw. */
 
+import { keep, recalled } from "./memory.js";
+
 const PLACE = "celeus.window";
 const LEFT = "celeus.left";
 const MOST_LEFT = 20;
@@ -15,7 +17,7 @@ const LONGEST_NAME = 80;
  * @param {string} name
  */
 export function workerOf(name) {
-  const kept = read("sessionStorage", PLACE);
+  const kept = recalled("sessionStorage", PLACE);
   const id = kept === null || kept.open ? (left()[0] ?? randomId()) : kept.id;
   let replaced = false;
   begin(id);
@@ -27,7 +29,7 @@ export function workerOf(name) {
     if (left().includes(id)) return begin(id);
     // Another window has gone on in its place: it begins anew
     replaced = true;
-    write("sessionStorage", PLACE, null);
+    keep("sessionStorage", PLACE, null);
     location.reload();
   });
   // By characters: half of one could neither be sent nor kept
@@ -36,50 +38,24 @@ export function workerOf(name) {
 
 /** @param {string} id */
 function begin(id) {
-  write("sessionStorage", PLACE, { id, open: true });
+  keep("sessionStorage", PLACE, { id, open: true });
   const others = left().filter((one) => one !== id);
-  if (others.length < left().length) write("localStorage", LEFT, others);
+  if (others.length < left().length) keep("localStorage", LEFT, others);
 }
 
 /** @param {string} id */
 function leave(id) {
-  write("sessionStorage", PLACE, { id, open: false });
-  write("localStorage", LEFT, [id, ...left().filter((one) => one !== id)].slice(0, MOST_LEFT));
+  keep("sessionStorage", PLACE, { id, open: false });
+  keep("localStorage", LEFT, [id, ...left().filter((one) => one !== id)].slice(0, MOST_LEFT));
 }
 
 /** @returns {string[]} */
 function left() {
-  const found = read("localStorage", LEFT);
+  const found = recalled("localStorage", LEFT);
   return Array.isArray(found) ? found : [];
 }
 
 function randomId() {
   const words = crypto.getRandomValues(new Uint8Array(6));
   return Array.from(words, (word) => word.toString(16).padStart(2, "0")).join("");
-}
-
-/**
- * @param {StorageName} storage
- * @param {string} place
- * @returns {any}
- */
-function read(storage, place) {
-  try {
-    return JSON.parse(window[storage].getItem(place) ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-/**
- * @param {StorageName} storage
- * @param {string} place
- * @param {unknown} kept
- */
-function write(storage, place, kept) {
-  try {
-    window[storage].setItem(place, JSON.stringify(kept));
-  } catch {
-    // Without a memory a reload makes a new worker, and the draws come back when they expire
-  }
 }
