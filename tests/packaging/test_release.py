@@ -52,17 +52,17 @@ def test_a_release_is_made_to_the_step_before_the_upload(clone: Path, tmp_path: 
     version = wheel.name.split("-")[1]
     names = {wheel.name, f"celeus-{version}.tar.gz", f"celeus-{version}.cdx.json", "NOTES.md"}
     assert names | {"SHA256SUMS", "SHA256SUMS.sig"} == {path.name for path in dist.iterdir()}
-    sums = dict(
-        reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines()
-    )
+    lines = (dist / "SHA256SUMS").read_text().splitlines()
+    sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
     found = digests(dist)
     assert sums == {name: found[name] for name in names}
     parts = json.loads((dist / f"celeus-{version}.cdx.json").read_text())
     locked = (clone / "requirements" / "server.lock").read_text().count("==")
     assert (parts["bomFormat"], len(parts["components"])) == ("CycloneDX", locked)
     assert all(part["externalReferences"][0]["hashes"] for part in parts["components"])
-    allowed = tmp_path / "allowed"
-    allowed.write_text(f"ann@example.com {key.with_suffix('.pub').read_text()}")
+    (allowed := tmp_path / "allowed").write_text(
+        f"ann@example.com {key.with_suffix('.pub').read_text()}"
+    )
     signed = ["-I", "ann@example.com", "-n", NAMESPACE, "-s", str(dist / "SHA256SUMS.sig")]
     verify = ["ssh-keygen", "-Y", "verify", "-f", str(allowed), *signed]
     for content, status in ((dist / "SHA256SUMS", 0), (dist / "NOTES.md", 255)):
