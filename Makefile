@@ -13,7 +13,7 @@ OUT ?= studies
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js bundle wheel check test nightly bench bench-labels study pictures imports size ecosystem lock generate generated
+.PHONY: help env demo serve ruff style lint lint-js bundle wheel check test nightly bench bench-labels study pictures imports size ecosystem lock generate generated release
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,15 @@ bundle: $(WEB)/node_modules/.package-lock.json ## Make one script for each page,
 wheel: env bundle ## Build the wheel of a release into dist, with the bundle
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
+# The list of parts is made by a tool of its own, which nobody else needs
+.venv-release/.celeus-ready: $(LOCKS)/release.lock
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement $<
+	@touch $@
+
+release: env bundle .venv-release/.celeus-ready ## All of a release but the upload, into dist: KEY=ssh-key
+	$(BIN)/python -m tests.release --key $(KEY) --sbom .venv-release/bin/cyclonedx-py $(ARGS)
+
 $(WEB)/types/api.d.ts: openapi/openapi.json $(WEB)/node_modules/.package-lock.json
 	npm --prefix $(WEB) run --silent types
 
@@ -89,7 +98,7 @@ lint-js:
 	@echo "The pages' scripts are not checked: there is no npm here."
 	@test "$(CI)" != true
 
-bundle wheel:
+bundle wheel release:
 	@echo "A release needs npm, for one script for each page."
 	@false
 endif
@@ -176,6 +185,7 @@ lock: env ## Resolve the dependencies anew into requirements/*.lock
 	$(call part,build) --extra demo --output-file=$(LOCKS)/demo.lock pyproject.toml
 	$(call part,build) --output-file=$(LOCKS)/build.lock pyproject.toml
 	$(call part,server) --extra otel --output-file=$(LOCKS)/server.lock pyproject.toml
+	$(COMPILE) --output-file=$(LOCKS)/release.lock $(LOCKS)/release.in
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
 	for folder in $(dir $(wildcard tests/ecosystem/*/package.json)); do npm --prefix $$folder update \

@@ -108,8 +108,9 @@ def interpreter(name: str) -> Path | None:
     """Return the interpreter of this name on the path, or pyenv's; None if neither starts."""
     pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     version = name.removeprefix("python")
-    known = [shutil.which(name), *sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True)]
-    for program in filter(None, known):
+    found = shutil.which(name)
+    known = sorted(map(str, pyenv.glob(f"{version}.*/bin/python")), reverse=True)
+    for program in [found, *known] if found else known:
         done = subprocess.run([program, "-c", ""], check=False, capture_output=True)
         if done.returncode == 0:
             return Path(program)

@@ -53,8 +53,10 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None
     assert secret not in created.err
     project = ("--project", "vision", "--new-project", "--level", "0.1")
     more = ("--scope", "read", *project, "--expires-in", "30d")
-    second = named("admin", "keys", "create", "--name", "b", "--scope", "label", *more, "--quiet")
+    second = named("admin", "keys", "create", "--name", "b", "--scope", "label", *more, "--json")
     assert second.err == ""
+    document = json.loads(second.out)
+    assert document["key"].startswith(f"ce_{document['id']}_")
     listed = named("admin", "keys", "list")
     assert secret not in listed.out
     head, *rows = listed.out.splitlines()
@@ -63,7 +65,7 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None
         *("expires", "last_used", "revoked", "replaced_by"),
     ]
     assert rows[0].startswith(f"{key_id}  label studio  default  label ")
-    assert re.search(rf"^{made(second)[0]}  b\s+vision\s+label,read ", rows[1])
+    assert re.search(rf"^{document['id']}  b\s+vision\s+label,read ", rows[1])
     told = json.loads(named("admin", "keys", "list", "--json").out)
     assert [row["name"] for row in told] == ["label studio", "b"]
     assert told[0]["expires"] is None
@@ -218,7 +220,7 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
             assert signs_in_once(server)
             pools = f"{server.url}/v1/pools"
             assert httpx.get(pools, headers=bearer(first)).status_code == 200
-            second = run("admin", "keys", "create", "--name", "b", "--scope", "read", "-q", *where)
+            second = run("admin", "keys", "create", "--name", "b", "--scope", "read", *where)
             assert httpx.get(pools, headers=bearer(second.out.strip())).status_code == 200
             assert run("admin", "keys", "revoke", first, *where).status == 0
             deadline = time.monotonic() + 30

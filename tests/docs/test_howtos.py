@@ -223,8 +223,6 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
         ' -H "Authorization: Bearer $CELEUS_KEY"'
         ' "$CELEUS_URL/v1/pool-files?name=pair&kind=zero_one'
         '&system_a=huge&system_b=new&normalisation=exact"\n'
-        "celeus import results/org__huge results/org__new"
-        " --truth org/new --backtest 0.08\n"
     )
     done = in_bash(script, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -232,8 +230,6 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
     printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)
     assert len(printed) == 13
     assert [line for line in printed if line not in done.stdout] == []
-    (alone,) = re.findall(r"alone it takes (\d+) labels", text)
-    assert f"  with the surrogate     {alone}\n" in done.stdout
     pools = [json.JSONDecoder().raw_decode(part)[0] for part in POOLS.split(done.stdout)[1:]]
     known = [one["known"] and one["known"]["items"] for one in pools]
     assert ([one["items"] for one in pools], known) == ([2000, 2000], [None, 1469])

@@ -1,15 +1,16 @@
 """`celeus bridge`: people judge a session in the annotation tool they know."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from celeus.commands.judges import UNFINISHED, status_of, take_up, where
-from celeus.commands.options import HERE, SessionId, Url, read_key
+from celeus.commands.options import HERE, AsJson, SessionId, Url, read_key
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def bridge(  # noqa: PLR0913 -- one parameter an option
         typer.Option(min=0.1, help="Seconds between two looks; default: 1, or 5 of a cloud."),
     ] = None,
     url: Url = HERE,
+    as_json: AsJson = False,
 ) -> None:
     """Have people judge what a session draws in the annotation tool they know.
 
@@ -100,7 +102,8 @@ def bridge(  # noqa: PLR0913 -- one parameter an option
     )
     with opening(options) as opened, judged(session, url) as (served, question):
         queue, place = opened(session, question)
-        run(served, queue, place, hold, seconds if every is None else every)
+        seconds = seconds if every is None else every
+        run(served, queue, place, hold, seconds, as_json=as_json)
 
 
 @contextmanager
@@ -208,12 +211,20 @@ def judged(session: str, url: str) -> Iterator[tuple["Session", "Question"]]:
         yield served, asked_of(served)
 
 
-def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
+def run(  # noqa: PLR0913 -- the options of a command
+    session: "Session",
+    queue: "Queue",
+    place: str,
+    hold: int,
+    every: float,
+    *,
+    as_json: bool = False,
+) -> None:
     """Go on until the session stops; exit with the status of what goes on where that is so."""
     from celeus.bridges.loop import bridge as bridged
     from celeus.bridges.loop import passes
 
-    typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
+    typer.echo(f"{session.id}: people judge it in {queue.name}, {place}", err=as_json)
     take_up(status_of(session), session.id)
     again = "run the command again, it goes on where it stopped"
     try:
@@ -226,6 +237,9 @@ def run(session: "Session", queue: "Queue", place: str, hold: int, every: float)
     except KeyboardInterrupt:
         warn(f"stopped; {again}")
         raise typer.Exit(UNFINISHED) from None
+    if as_json:
+        typer.echo(json.dumps(asdict(done)))
+        return
     counts = f"{done.labels} labels, {done.unjudgeable} of them unjudgeable, {done.amended} changed"
     typer.echo(
         f"{session.id}: {counts}, {done.overtaken} overtaken; {where(session)}({done.state})"

@@ -15,6 +15,7 @@ from uuid import UUID
 import typer
 
 from celeus.commands.common import DataDir, alone, joined_database, service_address, settings_of
+from celeus.commands.options import AsJson
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _LENGTH = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 
 KeyId = Annotated[str, typer.Argument(help="Id of the key, as `celeus admin keys list` shows it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the key and nothing else.")]
 
 
 @keys.command()
@@ -57,7 +57,7 @@ def create(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="How long the key works: 90m, 12h, 30d or 52w; default: no end."),
     ] = None,
-    quiet: Quiet = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     """Make a key and print it; it is shown only once.
@@ -69,13 +69,13 @@ def create(  # noqa: PLR0913 -- one parameter an option
 
     life = None if expires_in is None else _length(expires_in, "expires-in")
     new = NewKey(name, tuple(scope), project, new_project, level, life)
-    _tell(_run(data_dir, lambda context: create_key(context, new)), quiet=quiet)
+    _tell(_run(data_dir, lambda context: create_key(context, new)), as_json=as_json)
 
 
 @keys.command("list")
 def list_all(
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     """List the keys of all projects. Their secrets are stored nowhere and cannot be shown."""
@@ -83,7 +83,7 @@ def list_all(
 
     rows = [_row(record) for record in _run(data_dir, list_keys)]
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        typer.echo(json.dumps(rows))
         return
     cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
     widths = {
@@ -116,6 +116,7 @@ def invite(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="Address of the service in the link; default: CELEUS_PUBLIC_URL."),
     ] = None,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     """Print a link that signs one browser in, once.
@@ -141,7 +142,7 @@ def invite(  # noqa: PLR0913 -- one parameter an option
         life = _length(expires_in, "expires-in")
         new = NewKey(str(name), tuple(scope or ("label",)), project, expires_in=life)
         invitation = _run(data_dir, lambda context: invite_anew(context, new, request))
-    _tell_link(invitation, service_address(settings))
+    _tell_link(invitation, service_address(settings), as_json=as_json)
 
 
 @keys.command()
@@ -160,15 +161,15 @@ def rotate(
     grace: Annotated[
         str, typer.Option(help="How long the old key still works: 90m, 12h, 30d.")
     ] = "24h",
-    quiet: Quiet = False,
+    as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     """Replace a key: print a new one like it; the old one works until the grace period ends."""
     from celeus.operations.access.keys import rotate_key
 
     length = _length(grace, "grace")
-    _tell(_run(data_dir, lambda context: rotate_key(context, _id(key_id), length)), quiet=quiet)
-    if not quiet:
+    _tell(_run(data_dir, lambda context: rotate_key(context, _id(key_id), length)), as_json=as_json)
+    if not as_json:
         typer.echo(f"  the old key {_id(key_id)} works for another {grace} at most", err=True)
 
 
@@ -187,12 +188,13 @@ def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa
         return asyncio.run(in_context(alone(settings, url)))
 
 
-def _tell(key: "MadeKey", *, quiet: bool) -> None:
+def _tell(key: "MadeKey", *, as_json: bool) -> None:
     """Print the key to stdout, so that it can be piped, and what it is to stderr."""
-    typer.echo(key.token)
-    if quiet:
-        return
     record = key.record
+    if as_json:
+        typer.echo(json.dumps({"key": key.token, **_row(record)}))
+        return
+    typer.echo(key.token)
     ending = "no end" if record.expires_at is None else f"until {_cell(record.expires_at)}"
     typer.echo(
         f"celeus: key {record.key_id} ({record.name}) of project {record.project},"
@@ -210,12 +212,17 @@ def _led_to(session: str | None, scope: list[str] | None) -> tuple[str, UUID | N
     return led_to(session_id, scope or ("label",)), session_id
 
 
-def _tell_link(invitation: "Invitation", address: str) -> None:
+def _tell_link(invitation: "Invitation", address: str, *, as_json: bool) -> None:
     """Print the link to stdout, so that it can be piped, and what it is to stderr."""
-    typer.echo(invitation.link(address))
+    link, ends = invitation.link(address), _cell(invitation.expires_at)
+    if as_json:
+        known = {"name": invitation.name, "key_id": invitation.key_id, "expires": ends}
+        typer.echo(json.dumps({"link": link, **known}))
+        return
+    typer.echo(link)
     typer.echo(
         f"celeus: signs in as {invitation.name} (key {invitation.key_id}), once,"
-        f" until {_cell(invitation.expires_at)}; it is not shown again",
+        f" until {ends}; it is not shown again",
         err=True,
     )
 
