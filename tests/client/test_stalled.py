@@ -364,7 +364,7 @@ def test_of_a_call_that_hangs_is_told_without_delay(
     turns.held, times = [Turn(read(Draw, DRAW), lambda: True)], call_times.CallTimes()
     with times.call(turns):
         now = 1e6
-        warning = call_times.warn_of_hanging(turns.path, {turns: turns.in_work}, times)
+        warning = call_times.warn_of_hanging(turns.path, [(turns, turns.in_work)], times)
         assert isinstance(next(warning), Request)
         with pytest.raises(StopIteration):
             warning.send(outcome)

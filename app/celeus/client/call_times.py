@@ -2,7 +2,7 @@
 
 import math
 from bisect import insort
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
@@ -77,14 +77,14 @@ class CallTimes:
 
 
 def warn_of_hanging(
-    path: str, under_way: Mapping[Hashable, Sequence[str]], times: CallTimes
+    path: str, under_way: Iterable[tuple[Hashable, Sequence[str]]], times: CallTimes
 ) -> Flow[None]:
     """Log each call that hangs, once: its items, and the judgements that wait for it.
 
     ``path`` is that of the session, ``under_way`` has the items of every call. The status is asked
     for once: leases are not renewed while its answer is waited for.
     """
-    for key, items in under_way.items():
+    for key, items in under_way:
         length = times.hanging(key) if items else None
         if length is None:
             continue

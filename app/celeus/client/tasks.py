@@ -119,7 +119,7 @@ async def judge_together(
                     async with lock:
                         with suppress(Refusal):
                             await client.run(turns.beat())
-            under_way = {turns: turns.in_work for turns in workers}
+            under_way = [(turns, turns.in_work) for turns in workers]
             await client.run(warn_of_hanging(workers[0].path, under_way, times))
 
     heart = asyncio.create_task(renew())

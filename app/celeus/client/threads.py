@@ -116,7 +116,7 @@ def judge_together(
             for turns, lock in zip(workers, locks, strict=True):
                 if not stop.is_set():
                     _renew(client, turns, lock)
-            under_way = {turns: turns.in_work for turns in workers}
+            under_way = [(turns, turns.in_work) for turns in workers]
             client.run(warn_of_hanging(workers[0].path, under_way, times))
 
     heart = threading.Thread(target=renew, daemon=True)

@@ -238,7 +238,7 @@ class _Loop:
         """Wait until something is judged; renew leases and warn of what hangs meanwhile."""
         while True:
             done = wait(self._running, self._beat, FIRST_COMPLETED).done
-            under_way = {call: [call[0].id] for call in self._running.values()}
+            under_way = [(call, [call[0].id]) for call in self._running.values()]
             self._client.run(warn_of_hanging(self._turns.path, under_way, self._times))
             if done:
                 return done
