@@ -1,7 +1,7 @@
 """The items of a worker, and its loop: one request a label sends it and asks for the next item."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real

@@ -12,7 +12,6 @@ import typer
 from celeus.commands.gate import STATUS, GateCommand
 from celeus.commands.options import check_file
 from celeus.commands.pools import rates_of
-from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -90,19 +90,20 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     if verdict is None:
         least = _only(at_least)
         check_amounts(at_least=least)
-        asked = {"precision": precision, "questions": questions_of(at_most, least) or None}
+        questions = questions_of(at_most, least) or None
+        asked: dict[str, Any] = {"precision": precision, "questions": questions}
+        preset = {"runs": RUNS, "policies": POLICIES}
     else:
         if POOL_ID.fullmatch(pool) is None:
             # The verdicts of a file are the group of its items
             column, _, positive = verdict.rpartition("=")
             mapping, verdict = [*(mapping or ()), f"{column}=group"], f"group={positive}"
         asked = check_of(verdict, rates_of(at_least or []), precision)
+        preset = {"runs": RUNS}
     decide = None if margin is None else {"margin": margin}
     asked = settings_of(settings, {**asked, "alpha": alpha, "decide": decide})
     # A file of settings may be that of the session to be opened
-    asked = {name: value for name, value in asked.items() if name not in OF_SESSIONS}
-    policies = {} if verdict is not None else {"policies": POLICIES}
-    asked = {**policies, "runs": RUNS} | asked
+    asked = preset | {name: value for name, value in asked.items() if name not in OF_SESSIONS}
     with (
         blocking.Client(url, read_key()) as client,
         pool_of(client, pool, mapping, given) as made,

@@ -72,7 +72,7 @@ _PACES = text(
     """
 )
 RATES = JudgeCheck("", "", ("tpr", "tnr")).metrics
-"""What a judge is assumed to be like where its check is planned."""
+"""Rates that are assumed of a judge whose check is planned."""
 NO_COMMITMENT = commitment(b"")
 """The seed's commitment in a plan that draws nothing."""
 
