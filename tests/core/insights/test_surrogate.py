@@ -15,6 +15,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
+from celeus.core.sampling.calibration import Narrowing
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
@@ -81,7 +82,11 @@ def test_hindsight_finds_the_surrogates_that_bets_use_now(truth: Truth) -> None:
     assert isinstance(predictor, CalibratedPredictor)
     judged = judged_of(state)
     assert len(judged.round) < state.folded
-    found = refit(strata_of(walk.truth.scores, walk.plan.scale), judged)
+    strata = strata_of(walk.truth.scores, walk.plan.scale)
+    share = np.bincount(strata.code, weights=strata.item_weight, minlength=strata.count)
+    assert walk.plan.half is not None
+    narrowing = Narrowing(share / share.sum(), walk.plan.half)
+    found = narrowing.cut(refit(strata, judged))
     np.testing.assert_allclose(found, predictor.fit.mean, rtol=1e-12)
 
 

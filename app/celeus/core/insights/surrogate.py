@@ -61,9 +61,9 @@ class JudgedRounds:
 
 
 def refit(strata: Strata, judged: JudgedRounds) -> Floats:
-    """The surrogate that ``calibration`` has for every stratum after the last round, at once.
+    """Return u_k of ``calibration`` for every stratum after the last round, at once.
 
-    On the unit scale; O(t).
+    On the unit scale, before ``Narrowing`` cuts it; O(t).
     """
     stratum = strata.code[judged.item].astype(np.int64)
     x, loss, weight = strata.base[stratum], judged.loss, 1.0 / (judged.left * judged.q)
@@ -93,9 +93,9 @@ LIMIT = 1.959963984540054
 class Part:
     """A part of the pool, what its surrogates say and what its losses are; on the loss scale.
 
-    ``used`` is the mean surrogate as the labels correct it by stratum; several columns are weighed
-    beyond. ``loss`` is estimated from ``labels`` and None without any; ``low`` and ``high`` are
-    rough 95 % limits of it for looking at, not a claim.
+    ``used`` is the mean surrogate as the labels correct it by stratum, before it is cut; several
+    columns are weighed beyond. ``loss`` is estimated from ``labels`` and None without any; ``low``
+    and ``high`` are rough 95 % limits of it for looking at, not a claim.
     """
 
     items: int
