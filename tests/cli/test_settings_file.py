@@ -78,3 +78,19 @@ def test_a_file_may_come_on_standard_input_once(
     refused = run("compare", "-", "-", *roles)
     assert refused.status == 1
     assert "- must be given once" in refused.err
+    typed_in(monkeypatch, b"precision = 0.4")
+    refused = run("dev", "simulate", "-", "--settings", "-")
+    assert refused.status == 1
+    assert "- must be given once" in refused.err
+    refused = run("dev", "simulate", file, "--settings", "-", "--settings", "-")
+    assert refused.status == 1
+    assert "- must be given once" in refused.err
+
+
+def test_settings_on_standard_input_are_read_whole_or_refused(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed_in(monkeypatch, b"#" * 100_000 + b'\nprecision = "none"')
+    refused = run("dev", "simulate", file, "--settings", "-")
+    assert refused.status == 1
+    assert "too large: expected at most 100000 bytes" in refused.err

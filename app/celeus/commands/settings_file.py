@@ -8,7 +8,6 @@ margin = 0.02
 """
 
 import json
-import sys
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from celeus.commands.options import STANDARD_INPUT
+from celeus.commands.options import from_input
 from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
 
@@ -27,6 +26,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--settings",
+        callback=from_input,
         metavar="FILE|NAME=VALUE",
         help="What has no option, named as in the API: a TOML file, - for standard input, or one"
         " setting such as alpha=0.01. Repeat it; the last one counts, and an option more.",
@@ -62,11 +62,8 @@ def _members(text: str) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             # A text need not be quoted twice
             return tomllib.loads(f"{name} = {json.dumps(value)}")
-    if text == STANDARD_INPUT:
-        content = sys.stdin.buffer.read(LARGEST)
-    else:
-        with open_file_or_pipe(Path(text), "settings") as source:
-            content = b"".join(content_of(source, LARGEST))
+    with open_file_or_pipe(Path(text), "settings") as source:
+        content = b"".join(content_of(source, LARGEST))
     try:
         return tomllib.loads(content.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
