@@ -47,6 +47,10 @@ def test_the_last_setting_counts_and_an_option_more(run: Run, file: Path, tmp_pa
         ("loss.upper=high", "upper must be a number, not 'high'"),
         ("ahead=few", "ahead must be at least 1, not 'few'"),
         ("/dev/zero", "/dev/zero must be a file, and no device"),
+        ("a b=1", "a b=1 is no TOML"),
+        ("=3", "=3 is no TOML"),
+        ("name=😀", "settings must be one of precision, "),
+        (f"name={'long' * 99}", "settings must be one of precision, "),
     ],
 )
 def test_a_setting_that_is_none_is_refused_in_one_line(
