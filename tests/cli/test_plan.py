@@ -49,6 +49,12 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     found = json.loads(asked.out)
     assert found["precision"] is None
     assert [policy["policy"] for policy in found["policies"]] == ["uniform"]
+    claim = tmp_path / "claim.toml"
+    claim.write_text('name = "exam"\npolicy = "uniform"\nprecision = 0.4\n[parameters]\nbeta = 0.4\n')
+    asked = run("plan", pool, "--settings", claim, "--url", service.url, "--json")
+    found = json.loads(asked.out)
+    assert [policy["policy"] for policy in found["policies"]] == ["uniform"]
+    assert "parameters are not planned" in asked.err
     for wrong, why in (
         (("plan", str(tmp_path / "none.csv"), "--url", service.url), "no file and no pool"),
         (("plan", "pool_" + "0" * 32, "--url", service.url), "pool"),
