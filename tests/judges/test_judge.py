@@ -311,6 +311,7 @@ def test_a_model_that_gives_a_kept_verdict_again_makes_no_run(client: Client, ru
         refused = judged(run, session, server)
     assert refused.status == 1
     assert "runs its items again, and a verdict on an item is kept" in refused.err
+    assert "`session.judge` with a function, or `celeus judge --program`" in refused.err
 
 
 class Terminal(io.StringIO):
