@@ -50,7 +50,9 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     assert found["precision"] is None
     assert [policy["policy"] for policy in found["policies"]] == ["uniform"]
     claim = tmp_path / "claim.toml"
-    claim.write_text('name = "exam"\npolicy = "uniform"\nprecision = 0.4\n[parameters]\nbeta = 0.4\n')
+    claim.write_text(
+        'name = "exam"\npolicy = "uniform"\nprecision = 0.4\n[parameters]\nbeta = 0.4\n'
+    )
     asked = run("plan", pool, "--settings", claim, "--url", service.url, "--json")
     found = json.loads(asked.out)
     assert [policy["policy"] for policy in found["policies"]] == ["uniform"]
