@@ -39,7 +39,7 @@ WORLDS: dict[str, Callable[[np.random.Generator], Floats]] = {"agents": agents, 
 
 
 def lost(world: str, number: int, target: str) -> bool:
-    """Whether a session that is watched to its last run ever lost the mean of the chances."""
+    """Return True if a session, watched to its last run, ever lost the mean of the chances."""
     chance = np.random.default_rng([number, 53])
     rates = WORLDS[world](chance)
     seed, mean = seed_of(number, 53), float(rates.mean())
@@ -109,7 +109,7 @@ def repeated(rates: Floats, number: int, precision: float, policy: str = "sharp"
 
 
 def loses(session: Session[Mean], rates: Floats, chance: np.random.Generator, slow: int) -> bool:
-    """Whether the session ever loses the mean, watched for RUNS; a failure comes ``slow`` late."""
+    """Return True if the session loses the mean in RUNS; a failure comes ``slow`` late."""
     mean, late = float(rates.mean()), dict[int, int]()
     for round_ in range(1, RUNS + 1):
         session.apply(session.propose())
@@ -144,7 +144,7 @@ SLIPS, AFTER, WATCHED = 0.1, 10, 120
 
 
 def loses_corrected(world: str, number: int) -> bool:
-    """Whether a session whose slips are corrected later loses the mean once they all are."""
+    """Return True if a session loses the mean at a time when all its slips are corrected."""
     chance = np.random.default_rng([number, 67])
     rates = REPEATED[world](chance)
     session = repeated(rates, number, 0.1)
