@@ -32,6 +32,24 @@ def test_a_tool_without_a_secret_is_refused_before_anything_is_asked(
         assert SECRET not in answer.err
 
 
+@pytest.mark.parametrize(
+    ("tool", "option", "value"),
+    [
+        ("mlflow", "--tool-url", "http://127.0.0.1:1"),
+        *((tool, "--media-hosts", "a.example") for tool in ("mlflow", "langfuse", "langsmith")),
+        ("argilla", "--media-hosts", "a.example"),
+    ],
+)
+def test_an_option_that_a_tool_has_no_use_for_is_refused_as_it_is_typed(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tool: str, option: str, value: str
+) -> None:
+    monkeypatch.setenv("CELEUS_MEDIA_HOSTS", "b.example")
+    answer = run("bridge", tool, "ses_1", option, value)
+    assert answer.status == 1
+    assert answer.err == f"celeus: {option} must be left out, as this tool has none\n"
+    assert "must be left out" not in run("bridge", tool, "ses_1").err
+
+
 def test_a_tool_that_is_not_there_is_a_line(
     run: Run, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,7 +39,7 @@ WORLDS: dict[str, Callable[[np.random.Generator], Floats]] = {"agents": agents, 
 
 
 def lost(world: str, number: int, target: str) -> bool:
-    """Whether a session that is watched to its last run ever lost the mean of the chances."""
+    """Return True if a session, watched to its last run, ever lost the mean of the chances."""
     chance = np.random.default_rng([number, 53])
     rates = WORLDS[world](chance)
     seed, mean = seed_of(number, 53), float(rates.mean())
@@ -115,7 +115,7 @@ def loses(
     slow: int,
     skipped: float = 0.0,
 ) -> bool:
-    """Whether the session ever loses the mean, watched for RUNS; a failure comes ``slow`` late.
+    """Return True if the session loses the mean in RUNS; a failure comes ``slow`` late.
 
     A share ``skipped`` of the failures is judged by nobody.
     """
@@ -166,7 +166,7 @@ SLIPS, AFTER, WATCHED = 0.1, 10, 120
 
 
 def loses_corrected(world: str, number: int) -> bool:
-    """Whether a session whose slips are corrected later loses the mean once they all are."""
+    """Return True if a session loses the mean at a time when all its slips are corrected."""
     chance = np.random.default_rng([number, 67])
     rates = REPEATED[world](chance)
     session = repeated(rates, number, 0.1)

@@ -45,12 +45,14 @@ def test_the_exit_status_is_that_of_a_gate(
     run: Run, logs: tuple[Path, Path], tmp_path: Path
 ) -> None:
     for paths, status, word in ((logs, 0, "yes"), (logs[::-1], 2, "no")):
-        answer = run("compare", *paths, "--margin", "0.01", "--markdown", tmp_path / "told.md")
+        answer = run("compare", *paths, "--margin", "0.01", "--report", tmp_path / "told.md")
         assert answer.status == status
         assert f"may b replace a, worse by at most 0.01: {word}" in answer.out
         assert "all of them are scored" in answer.out
         assert f"### {ITEMS} items that org/" in (tmp_path / "told.md").read_text()
         assert run("compare", *paths).status == 0
+    refused = run("compare", *logs, "--report", tmp_path / "told.xml")
+    assert refused.err.endswith("told.xml must be a file that ends in .md\n")
 
 
 def test_what_these_items_do_not_decide_is_undecided(run: Run, tmp_path: Path) -> None:

@@ -130,3 +130,15 @@ def test_a_client_plans_and_opens_with_what_was_planned(service: Service) -> Non
         assert planned.pace is None
         session = client.open_session(pool, precision=0.4, planned_labels=planned.planned_labels)
         assert session.status().planned_labels == planned.planned_labels
+
+
+def test_the_policy_of_the_file_of_a_session_is_planned(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    with Client(service.url, ADMIN) as client:
+        pool = client.create_pool("exam", ROWS).id
+    file = tmp_path / "claim.toml"
+    file.write_text('policy = "uniform"\nprecision = 0.4\n[parameters]\nbeta = 0.4\n')
+    told = run("plan", pool, "--settings", file, "--url", service.url, "--json")
+    assert [policy["policy"] for policy in json.loads(told.out)["policies"]] == ["uniform"]
+    assert "parameters are not planned" in told.err

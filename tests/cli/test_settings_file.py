@@ -47,6 +47,10 @@ def test_the_last_setting_counts_and_an_option_more(run: Run, file: Path, tmp_pa
         ("loss.upper=high", "upper must be a number, not 'high'"),
         ("ahead=few", "ahead must be at least 1, not 'few'"),
         ("/dev/zero", "/dev/zero must be a file, and no device"),
+        ("a b=1", "a b=1 is no TOML"),
+        ("=3", "=3 is no TOML"),
+        ("name=😀", "settings must be one of precision, "),
+        (f"name={'long' * 99}", "settings must be one of precision, "),
     ],
 )
 def test_a_setting_that_is_none_is_refused_in_one_line(
@@ -78,3 +82,19 @@ def test_a_file_may_come_on_standard_input_once(
     refused = run("compare", "-", "-", *roles)
     assert refused.status == 1
     assert "- must be given once" in refused.err
+    typed_in(monkeypatch, b"precision = 0.4")
+    refused = run("dev", "simulate", "-", "--settings", "-")
+    assert refused.status == 1
+    assert "- must be given once" in refused.err
+    refused = run("dev", "simulate", file, "--settings", "-", "--settings", "-")
+    assert refused.status == 1
+    assert "- must be given once" in refused.err
+
+
+def test_settings_on_standard_input_are_read_whole_or_refused(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed_in(monkeypatch, b"#" * 100_000 + b'\nprecision = "none"')
+    refused = run("dev", "simulate", file, "--settings", "-")
+    assert refused.status == 1
+    assert "too large: expected at most 100000 bytes" in refused.err

@@ -79,6 +79,7 @@ def test_it_stands_beside_two_other_policies(summary: Summary) -> None:
         assert policy.always_held(summary.risk)
         assert policy.upper - policy.lower <= 0.05
         assert policy.labels == policy.sufficed == len(policy.course) == policy.course[-1].round
+        assert policy.course[-1].sequence == 2 * policy.labels, "a draw and a judgement a round"
 
 
 def test_a_session_needs_fewer_labels_than_either(summary: Summary) -> None:

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from celeus import errors
 from celeus.api.wire.problems import STATUS, status_of
+from celeus.cli import cli
 from celeus.errors import Refusal
 from celeus.settings import Settings
 from tests.docs.pages import README, ROOT, pages, table_after
@@ -139,3 +142,29 @@ def test_links_to_headings_lead_to_one(page: Path) -> None:
         for path, anchor in targets
         if path.suffix == ".md" and anchor not in anchors(path)
     ] == []
+
+
+OF_OTHERS = {
+    *("--batch_size", "--log_samples", "--output_path"),
+    *("--no-fail-on-error", "--retry-on-error", "--sample-id"),
+    *("--build-arg", "--default-non-nullable", "--help", "--part", "--pdb"),
+}
+"""Options of lm-eval, of Inspect, and of what developers run."""
+
+
+def options_of(command: Any, words: str = "celeus") -> Iterator[tuple[str, set[str]]]:  # noqa: ANN401
+    """Yield every command, in words, with its options."""
+    yield words, {name for given in command.params for name in (*given.opts, *given.secondary_opts)}
+    for name, below in getattr(command, "commands", {}).items():
+        yield from options_of(below, f"{words} {name}")
+
+
+def test_an_option_in_a_sentence_is_one_of_a_command() -> None:
+    options = dict(options_of(get_command(cli)))
+    every = OF_OTHERS.union(*options.values())
+    for page in pages():
+        for span in re.findall(r"`((?:celeus|--)[^`\n]*)`", FENCE.sub("", page.read_text())):
+            called = [words for words in options if f"{span} ".startswith(f"{words} ")]
+            known = options[max(called, key=len)] if called else every
+            named = set(re.findall(r"(?<!\S)--[a-z][a-z_-]*", span))
+            assert named <= known, (page.name, span)

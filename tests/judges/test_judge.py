@@ -275,8 +275,9 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("success", [None, "all of 3", "any of 2"])
 def test_a_program_makes_every_run_afresh_and_goes_on_after_a_kill(
-    client: Client, run: Run, success: str | None
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch, success: str | None
 ) -> None:
+    monkeypatch.setenv("CELEUS_WORKER", "ada")
     Path("runs.py").write_text(RUNS)
     Path("made").touch()
     Path("dies").touch()
@@ -284,8 +285,7 @@ def test_a_program_makes_every_run_afresh_and_goes_on_after_a_kill(
     opening: dict[str, Any] = {"target": "runs", "repeats": True, "precision": 0.45}
     session = client.open_session(pool, **opening | ({"success": success} if success else {}))
     program = f"{sys.executable} runs.py"
-    command: tuple[str, ...] = ("judge", "--session", session.id, "--program", program)
-    command += ("--concurrency", "1", "--worker", "ada")
+    command = ("judge", session.id, "--program", program, "--concurrency", "1")
     killed = run(*command)
     assert killed.status == 1
     assert "ended with status 4" in killed.err
@@ -311,6 +311,7 @@ def test_a_model_that_gives_a_kept_verdict_again_makes_no_run(client: Client, ru
         refused = judged(run, session, server)
     assert refused.status == 1
     assert "runs its items again, and a verdict on an item is kept" in refused.err
+    assert "`session.judge` with a function, or `celeus judge --program`" in refused.err
 
 
 class Terminal(io.StringIO):

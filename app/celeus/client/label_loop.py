@@ -133,7 +133,8 @@ class JudgeTask:
     def check_fresh(self, keeper: str) -> None:
         """Refuse to have ``keeper``, which knows an item again, judge what is run again."""
         if self.repeats or self.tries > 1:
-            rule = "one without `repeats` and `success`, or `session.judge` with a function"
+            judges = "`session.judge` with a function, or `celeus judge --program`"
+            rule = f"one without `repeats` and `success`, or {judges}"
             message = f"The session runs its items again, and {keeper}: expected {rule}."
             raise InvalidValue(message, field="session", rule=rule)
 

@@ -28,10 +28,10 @@ ToolName = Literal["label-studio", "mlflow", "langfuse", "langsmith", "argilla"]
 class ToolOptions:
     """A tool's address, and the options that only some tools have."""
 
-    url: str
+    tool_url: str
     workspace: str | None
     project: int | None
-    media_hosts: list[str]
+    media_hosts: str | None
 
     def refuse(self, *names: str) -> None:
         """Refuse those of these options that are given, as the tool has no use for them."""
@@ -67,13 +67,12 @@ def bridge(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     media_hosts: Annotated[
-        str,
+        str | None,
         typer.Option(
-            envvar="CELEUS_MEDIA_HOSTS",
             help="Of Label Studio: hosts whose pictures are shown, separated by spaces; others are"
-            " links.",
+            " links. Default: CELEUS_MEDIA_HOSTS.",
         ),
-    ] = "",
+    ] = None,
     hold: Annotated[
         int,
         typer.Option(min=1, max=256, help="Items in the tool at once; more than there are people."),
@@ -98,7 +97,7 @@ def bridge(  # noqa: PLR0913 -- one parameter an option
     """  # noqa: D301 -- click keeps the lines of such a paragraph
     variable, address, seconds, opening = _TOOLS[tool]
     options = ToolOptions(
-        tool_url or os.environ.get(variable) or address, workspace, project, media_hosts.split()
+        tool_url or os.environ.get(variable) or address, workspace, project, media_hosts
     )
     with opening(options) as opened, judged(session, url) as (served, question):
         queue, place = opened(session, question)
@@ -111,11 +110,13 @@ def _label_studio(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.label_studio import LabelStudio, open_tool
 
     options.refuse("workspace")
-    with open_tool(options.url, secret("LABEL_STUDIO_API_KEY")) as tool:
+    with open_tool(options.tool_url, secret("LABEL_STUDIO_API_KEY")) as tool:
 
         def opened(session: str, question: "Question") -> tuple["Queue", str]:
             hosts = options.media_hosts
-            queue = LabelStudio(tool, session, question, options.project, media_hosts=hosts)
+            if hosts is None:
+                hosts = os.environ.get("CELEUS_MEDIA_HOSTS", "")
+            queue = LabelStudio(tool, session, question, options.project, media_hosts=hosts.split())
             return queue, f"{tool.url}/projects/{queue.project}"
 
         yield opened
@@ -126,7 +127,7 @@ def _mlflow(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.mlflow_queues import ReviewQueue
 
     # MLflow itself reads its address
-    options.refuse("url", "workspace", "project")
+    options.refuse("tool_url", "workspace", "project", "media_hosts")
 
     def opened(session: str, question: "Question") -> tuple["Queue", str]:
         queue = ReviewQueue(session, question)
@@ -139,9 +140,9 @@ def _mlflow(options: ToolOptions) -> Iterator[Opened]:
 def _langfuse(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.langfuse import AnnotationQueue, open_tool
 
-    options.refuse("workspace", "project")
+    options.refuse("workspace", "project", "media_hosts")
     pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
-    with open_tool(options.url, *pair) as tool:
+    with open_tool(options.tool_url, *pair) as tool:
 
         def opened(session: str, question: "Question") -> tuple["Queue", str]:
             queue = AnnotationQueue(tool, session, question)
@@ -154,9 +155,9 @@ def _langfuse(options: ToolOptions) -> Iterator[Opened]:
 def _langsmith(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.langsmith import AnnotationQueue, open_tool
 
-    options.refuse("project")
+    options.refuse("project", "media_hosts")
     workspace = options.workspace or os.environ.get("LANGSMITH_WORKSPACE_ID")
-    with open_tool(options.url, secret("LANGSMITH_API_KEY"), workspace) as tool:
+    with open_tool(options.tool_url, secret("LANGSMITH_API_KEY"), workspace) as tool:
 
         def opened(session: str, question: "Question") -> tuple["Queue", str]:
             queue = AnnotationQueue(tool, session, question)
@@ -169,8 +170,8 @@ def _langsmith(options: ToolOptions) -> Iterator[Opened]:
 def _argilla(options: ToolOptions) -> Iterator[Opened]:
     from celeus.bridges.argilla import Dataset, open_tool
 
-    options.refuse("project")
-    with open_tool(options.url, secret("ARGILLA_API_KEY")) as tool:
+    options.refuse("project", "media_hosts")
+    with open_tool(options.tool_url, secret("ARGILLA_API_KEY")) as tool:
 
         def opened(session: str, question: "Question") -> tuple["Queue", str]:
             queue = Dataset(tool, session, question, options.workspace)

@@ -50,8 +50,8 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     mapping: Mapping = None,
     given: Given = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="File for a summary in Markdown, as for a pull request.")
+    report: Annotated[
+        Path | None, typer.Option(help="A .md file for a summary, as for a pull request.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
@@ -65,7 +65,10 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     from celeus.intake.joining import rows_of
     from celeus.simulation.side_by_side import SideBySide
 
-    check_file(markdown)
+    if report is not None and report.suffix != ".md":
+        rule = "a file that ends in .md"
+        raise InvalidValue(f"{report} must be {rule}", field="--report", rule=rule)
+    check_file(report)
     bound = None if margin is None else number_on(SHARES[1], margin, "margin")
     if bound is not None:
         check_margin(bound, SHARES[1], "margin")
@@ -80,7 +83,7 @@ def compare(  # noqa: PLR0913 -- one parameter an option
     if not found.pairing.judged:
         rule = "logs of items that have a score of both"
         raise InvalidValue(f"no item has a score of both: expected {rule}", field="log", rule=rule)
-    _tell(found, bound, markdown, as_json=as_json)
+    _tell(found, bound, report, as_json=as_json)
     if bound is not None:
         raise typer.Exit(STATUS[found.whole.may_replace(bound)])
 
@@ -118,9 +121,7 @@ def _apart(a: Path, b: Path) -> tuple[str, str]:
     return (a.stem, b.stem) if a.stem != b.stem else (str(a), str(b))
 
 
-def _tell(
-    found: "SideBySide", margin: float | None, markdown: Path | None, *, as_json: bool
-) -> None:
+def _tell(found: "SideBySide", margin: float | None, report: Path | None, *, as_json: bool) -> None:
     """Write the file, and print what the logs say."""
     labels = _labels(found)
     lines = [*_of_all(found), *_of_items(found), *_of_groups(found)]
@@ -132,12 +133,12 @@ def _tell(
         what = "certified, as narrow an interval for these items takes"
         lines.append(f"{what} about {labels:.0f} labels")
     lines = list(map(one_line, lines))
-    if markdown is not None:
+    if report is not None:
         from celeus.gates.reports import literal, write
 
         head, *more = map(literal, lines)
         items = "".join(f"- {line}\n" for line in more)
-        write(markdown, f"### {head}\n\n{items}".encode())
+        write(report, f"### {head}\n\n{items}".encode())
     typer.echo(json.dumps(_document(found, margin, labels)) if as_json else "\n".join(lines))
 
 

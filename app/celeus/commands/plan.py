@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 POLICIES = ["sharp", "uniform"]
 RUNS = 20
 OF_SESSIONS = frozenset(
-    {"name", "tags", "planned_labels", "policy", "instructions", "lease_seconds", "parameters"}
+    {"name", "tags", "planned_labels", "instructions", "lease_seconds", "policy", "parameters"}
 )
-"""Settings of a session on which no plan depends."""
+"""Settings of a session that a request for a plan does not have."""
 ASSUMED_PACE = 30.0
 MINUTE, HOUR = 60.0, 3600.0
 MOST_DECIMAL = 9.95
@@ -103,6 +103,10 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     decide = None if margin is None else {"margin": margin}
     asked = settings_of(settings, {**asked, "alpha": alpha, "decide": decide})
     # A file of settings may be that of the session to be opened
+    if asked.get("parameters"):
+        typer.echo("celeus: parameters are not planned: the plan is of the defaults", err=True)
+    if "policy" in asked:
+        preset["policies"] = [asked["policy"]]
     asked = preset | {name: value for name, value in asked.items() if name not in OF_SESSIONS}
     with (
         blocking.Client(url, read_key()) as client,

@@ -8,15 +8,16 @@ margin = 0.02
 """
 
 import json
-import sys
+import os
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from celeus.commands.options import STANDARD_INPUT
+from celeus.commands.options import from_input
 from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
 
@@ -27,6 +28,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--settings",
+        callback=from_input,
         metavar="FILE|NAME=VALUE",
         help="What has no option, named as in the API: a TOML file, - for standard input, or one"
         " setting such as alpha=0.01. Repeat it; the last one counts, and an option more.",
@@ -56,19 +58,14 @@ def settings_of(
 def _members(text: str) -> dict[str, Any]:
     """Return the settings of a file, or the one that is written as NAME=VALUE."""
     name, sign, value = text.partition("=")
-    if sign and not Path(text).exists():
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            # A text need not be quoted twice
-            return tomllib.loads(f"{name} = {json.dumps(value)}")
-    if text == STANDARD_INPUT:
-        content = sys.stdin.buffer.read(LARGEST)
-    else:
-        with open_file_or_pipe(Path(text), "settings") as source:
-            content = b"".join(content_of(source, LARGEST))
     try:
-        return tomllib.loads(content.decode())
+        if not sign or os.path.exists(text):  # noqa: PTH110 -- Path refuses a long text
+            with open_file_or_pipe(Path(text), "settings") as source:
+                return tomllib.loads(b"".join(content_of(source, LARGEST)).decode())
+        with suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(text)
+        # A text need not be quoted twice
+        return tomllib.loads(f"{name} = {json.dumps(value, ensure_ascii=False)}")
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         rule = "TOML, such as alpha = 0.01"
         message = f"{text} is no TOML ({error}): expected {rule}"

@@ -11,6 +11,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import from_probabilities, scores
+from celeus.core.session.points import Point as FoldedPoint
 from celeus.demo.digits import Digits
 from celeus.simulation.sessions import Truth, simulate
 
@@ -58,9 +59,11 @@ def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> SessionEn
         lower=run.lower,
         upper=run.upper,
         estimate=run.estimate,
-        course=[
-            Point(point.round, point.round, point.estimate, interval.lower, interval.upper)
-            for point in state.question.points
-            for interval in [point.interval]
-        ],
+        course=[_shown(point) for point in state.question.points],
     )
+
+
+def _shown(point: FoldedPoint) -> Point:
+    """Return a point as a service shows it, whose ledger has a draw and a judgement a round."""
+    ends = point.interval.lower, point.interval.upper
+    return Point(point.round, 2 * point.round, point.estimate, *ends)

@@ -157,7 +157,7 @@ class Documents:
             raise refused(f"{_NOT_FRESH}: leave the seed out of --gen_kwargs", "gen_kwargs")
         # An endpoint is not sent do_sample, and a local model takes no sample where it is false
         if not any(given.get("temperature") and given.get("do_sample", True) for given in asked):
-            how = "say --gen_kwargs temperature=0.7,do_sample=true, or leave out --target"
+            how = "say --gen_kwargs temperature=0.7,do_sample=true, or leave out target=runs"
             what = f"{', '.join(self.settings.tasks)} is answered without chance"
             raise refused(f"{what}, so that every run would be the same: {how}", "target")
         random.seed()

@@ -210,6 +210,23 @@ def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: lis
     assert folds
 
 
+@pytest.mark.usefixtures("folds")
+@pytest.mark.parametrize(("items", "most"), [(100, 8), (200, 5), (2_000, 3)])
+def test_copies_of_repeated_runs_hold_so_many_items_in_all(
+    monkeypatch: pytest.MonkeyPatch, items: int, most: int
+) -> None:
+    monkeypatch.setattr(correction, "ITEMS_IN_COPIES", 1_000)
+    monkeypatch.setattr(correction, "LEAST_COPIES", 3)
+    walk = open_walk(zero_one_truth(items, seed=3), policy_named("sharp"), REPEATED)
+    checkpoints = noted(walk, 160)
+    longest = len(checkpoints.rounds)
+    for _ in range(16):
+        walk.go(10)
+        checkpoints.note(walk.state.question.engine, walk.state.question.fold)
+        longest = max(longest, len(checkpoints.rounds))
+    assert longest == most
+
+
 def test_a_correction_that_leaves_the_loss_folds_nothing(folds: list[int]) -> None:
     walk = open_walk(zero_one_truth(120, seed=3), policy_named("celeus"), CLAIMS[0])
     checkpoints = noted(walk, 60)

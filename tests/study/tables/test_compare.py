@@ -10,7 +10,7 @@ from celeus.core.plans.plan import Claim
 from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import seed_of
 from study.baselines.fixed_sample import paired_test
-from study.engine.rows import Values
+from study.engine.rows import Rows, Values
 from study.pools.cells import cell
 from study.pools.differences import border
 from study.pools.systems import PAIRS, systems
@@ -22,6 +22,9 @@ from study.tables.compare import (
     NEW,
     SEPARATE,
     WAYS,
+    draw,
+    jobs,
+    page,
     to_exhaustion,
 )
 from tests.study.smallpools import write
@@ -144,3 +147,17 @@ def test_what_is_watched_goes_on_behind_the_verdict(folder: Path) -> None:
         {"part": "answer", "beside": 0, "margin": 12},
     ):
         assert not run(folder, job)["missed"]
+
+
+def test_the_page_and_the_picture_show_what_was_run(tmp_path: Path) -> None:
+    values = dict(zip(FIELDS, (300, "equivalent", False, False, 0.8, -0.03, 1500), strict=True))
+    rows = Rows(job | values | {"wrong": job["run"] == 1} for job in jobs(16, 3))
+    text = page(rows)
+    assert text.count("\n## ") == 5
+    assert f"| {MMLU} | 80 % | -3.0 | 300 | 1500 |{' 300 / 300 |' * 4}" in text
+    assert "| 0.02 | -3.0 | 1500 | 300 / 300 | E 64 | 1 of 64 |" in text
+    assert "| 13 | 12 | 1/3" in text
+    draw(rows, tmp_path / "compare.png")
+    assert (tmp_path / "compare.png").read_bytes().startswith(b"\x89PNG")
+    quick = {job.get("way") for job in jobs(2, 4, quick=True)}
+    assert SEPARATE not in quick

@@ -13,6 +13,7 @@ from study.tables.labels import (
     FIELDS,
     NORMAL,
     POLICIES,
+    draw,
     jobs,
     normal_labels,
     page,
@@ -63,3 +64,10 @@ def test_a_claim_that_is_refused_is_a_result(monkeypatch: pytest.MonkeyPatch) ->
     reached = run(Path(), job | {"target": "pool", "precision": 0.4, "policy": "sharp", "run": 0})
     assert reached["stopped"] == "target_reached"
     assert not reached["missed"]
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.0])
+def test_the_picture_is_drawn_also_where_all_were_refused(tmp_path: Path, factor: float) -> None:
+    path = tmp_path / "labels.png"
+    draw(results().plus(lambda row: {"labels": factor * row["labels"]}), path)
+    assert path.read_bytes().startswith(b"\x89PNG")

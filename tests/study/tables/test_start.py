@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from study.tables.start import STARTS, WORLDS, run
+from study.engine.rows import Rows
+from study.tables.start import STARTS, WORLDS, draw, jobs, page, run
 from tests.study.smallpools import write
 
 
@@ -27,3 +28,15 @@ def test_a_made_up_pool_is_judged_to_the_last(folder: Path, world: str) -> None:
     found = run(folder, job)
     assert 0 < found["labels"] <= 150
     assert not found["missed"]
+
+
+def test_the_page_and_the_picture_show_labels_and_misses_of_both(tmp_path: Path) -> None:
+    rows = Rows(
+        job | {"labels": 10 * (1 + job["run"]), "missed": job["start"] == "pairs"}
+        for job in jobs((("mmlu-qwen", 200, 0.2),), 3, 4)
+    )
+    text = page(rows)
+    assert "| mmlu-qwen | 200 | 0.2 | 20 / 30 | 20 / 30 | 3/3 (" in text
+    assert "| rare losses | 25 / 40 | 25 / 40 | 4/4 (" in text
+    draw(rows, tmp_path / "start.png")
+    assert (tmp_path / "start.png").read_bytes().startswith(b"\x89PNG")

@@ -20,8 +20,8 @@ Items with the same stratum, c and s have the same m and q: they make a class, a
 O(classes). Any m and q fixed before the run keep the mean of the signal.
 
 Where an earlier loss was corrected since a draw, m follows from the loss as it is now and q is the
-one recorded. Only the q of the item drawn is: for the range of its signal that of every other item
-counts as beta / N, below which no q is.
+one recorded. Only that of the item drawn is recorded: for the range of the signal the q of every
+item counts as beta / N, below which no q is.
 """
 
 from array import array

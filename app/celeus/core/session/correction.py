@@ -26,20 +26,24 @@ from celeus.core.session.session import AnySession, Session
 S = TypeVar("S", bound=AnySession)
 ROUNDS_BETWEEN_COPIES = 1_000
 MOST_COPIES = 32
+ITEMS_IN_COPIES, LEAST_COPIES = 1_000_000, 4
+"""Items, in all copies, of a fold that keeps the past of each; and copies kept however many."""
 
 
 class Checkpoints:
     """Copies of a fold at some of its rounds, at least ROUNDS_BETWEEN_COPIES apart.
 
-    Of more than MOST_COPIES every second one is dropped, but for the last. A copy holds no points:
-    they are those of the fold it was taken of, as long as no earlier round is corrected.
+    Of more than MOST_COPIES every second one is dropped, but for the last; with repeats, where each
+    copy holds the past of every item, of fewer in a large pool. A copy holds no points: they are
+    those of the fold it was taken of, as long as no earlier round is corrected.
     """
 
-    __slots__ = ("_start", "copies")
+    __slots__ = ("_most", "_start", "copies")
 
     def __init__(self, start: int = 0) -> None:
         """For a fold that has ``start`` rounds already."""
         self._start = start
+        self._most = MOST_COPIES
         self.copies: list[tuple[int, Fold]] = []
 
     @property
@@ -51,6 +55,9 @@ class Checkpoints:
         """Copy a fold that has gone on for long enough since the last copy."""
         last = self.copies[-1][0] if self.copies else self._start
         if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
+            if engine.plan.repeats:
+                fitting = max(ITEMS_IN_COPIES // engine.plan.items, LEAST_COPIES)
+                self._most = min(fitting, MOST_COPIES)
             self._keep([(fold.rounds, copied_fold(engine, fold, Points()))])
 
     def join(self, later: "Checkpoints") -> None:
@@ -77,7 +84,7 @@ class Checkpoints:
 
     def _keep(self, copies: list[tuple[int, Fold]]) -> None:
         self.copies += copies
-        while len(self.copies) > MOST_COPIES:
+        while len(self.copies) > self._most:
             del self.copies[:-1:2]
 
 
