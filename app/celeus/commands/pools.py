@@ -64,7 +64,7 @@ def questions_of(at_most: str | None, at_least: str | None) -> list[dict[str, st
 
 def rates_of(written: list[str]) -> dict[str, Any]:
     """Return the rates asked for by name; refuses what is none, and one that is given twice."""
-    from celeus.core.plans.judge_check import MEASURES
+    from celeus.core.plans.judge_measures import MEASURES
 
     found: dict[str, Any] = {}
     for text in written:
@@ -79,7 +79,7 @@ def rates_of(written: list[str]) -> dict[str, Any]:
 
 def check_of(verdict: str, rates: Mapping[str, str], precision: str | None) -> dict[str, Any]:
     """Return the members of a session that checks a judge: its verdicts, and the least asked."""
-    from celeus.core.plans.judge_check import MEASURES
+    from celeus.core.plans.judge_measures import MEASURES
 
     column, sign, positive = verdict.rpartition("=")
     if not (column and sign and positive):

@@ -15,7 +15,8 @@ from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.core.plans.claim import Target
-from celeus.core.plans.judge_check import MEASURES, JudgeCheck
+from celeus.core.plans.judge_check import JudgeCheck
+from celeus.core.plans.judge_measures import MEASURES
 from celeus.core.plans.panel_plan import MOST_RATERS
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import TableRequest

@@ -1,19 +1,13 @@
-"""Checks of an automatic judge against people, and the measures that such a check asks for.
+"""Checks of an automatic judge against people, by the measures of ``judge_measures``."""
 
-Notation: j is 1 for an item that the judge calls positive, known of every item; h is 1 for one that
-a person calls positive, known once it is labelled; p is the mean of j. Every measure is a ratio,
-the sum of A over the sum of B (docs/evidence/method.md#23-ratios).
-"""
-
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain
+from celeus.core.plans.judge_measures import MEASURES, Shares
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import Score
@@ -21,38 +15,6 @@ from celeus.core.pools.table_pool import Table
 from celeus.errors import InvalidValue, require
 
 Floats = NDArray[np.float64]
-Shares = tuple[float, float]
-"""1 - p and p."""
-
-
-class Measure(NamedTuple):
-    """A measure between ``lower`` and 1; ``outcome`` gives A and B of h, j and the shares."""
-
-    title: str
-    lower: float
-    outcome: Callable[[float, float, Shares], tuple[float, float]]
-
-
-def _kappa(h: float, j: float, shares: Shares) -> tuple[float, float]:
-    # 1 - e, without the difference of two numbers near 1
-    unequal = shares[0] * h + shares[1] * (1.0 - h)
-    return unequal - (h != j), unequal
-
-
-MEASURES: Mapping[str, Measure] = {
-    "tpr": Measure("true-positive rate", 0.0, lambda h, j, _: (h * j, h)),
-    "tnr": Measure("true-negative rate", 0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - h)),
-    "ppv": Measure("precision", 0.0, lambda h, j, _: (h * j, j)),
-    "npv": Measure(
-        "negative predictive value", 0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - j)
-    ),
-    "agreement": Measure("agreement", 0.0, lambda h, j, _: (float(h == j), 1.0)),
-    "f1": Measure("F1", 0.0, lambda h, j, _: (2.0 * h * j, h + j)),
-    "jaccard": Measure("Jaccard index", 0.0, lambda h, j, _: (h * j, max(h, j))),
-    "kappa": Measure("Cohen's kappa", -1.0, _kappa),
-}
-"""True-positive and true-negative rate (recall and specificity), positive and negative predictive
-value (precision is the first), share of equal verdicts, F1, Jaccard index and Cohen's kappa."""
 SURE = 0.85
 """Surrogate of an item that the judge calls wrong, where items have no surrogates."""
 MOST_NAMED = 5

@@ -10,7 +10,8 @@ from scipy.stats import binom
 
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, JointObservation
-from celeus.core.plans.judge_check import MEASURES, JudgeCheck, limits, outcomes
+from celeus.core.plans.judge_check import JudgeCheck, limits, outcomes
+from celeus.core.plans.judge_measures import MEASURES
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import TableSettings
 from celeus.core.pools.losses import LossScale
