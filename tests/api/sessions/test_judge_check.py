@@ -111,8 +111,6 @@ async def test_what_no_check_can_be_is_refused(
     answer = await client.post("/v1/sessions", json={"pool_id": pool} | asked)
     assert answer.status_code == 422, answer.text
     assert answer.json()["field"] == field
-    plan = await client.post(f"/v1/pools/{pool}/planning", json={"check": CHECK, "precision": 0.1})
-    assert (plan.status_code, plan.json()["field"]) == (422, "check")
 
 
 async def test_labels_are_those_on_which_judge_and_people_differ(client: AsyncClient) -> None:
