@@ -102,12 +102,12 @@ class Table(JointQuestion):
     def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
         self.table = table_for(plan.small_groups, table, plan.check)
         self.cells = Cells.of(self.table)
-        half = (
-            plan.of(plan.claims[0]).half if len(plan.claims) == 1 and plan.check is None else None
-        )
+        overall = plan.claims[: len(plan.metrics)]
+        halves = [None if plan.check else plan.of(claim).half for claim in overall]
+        half = halves[0] if len(plan.claims) == 1 else None
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, half)
         self.plan = plan
-        self._calibration = TableCalibration(self.cells)
+        self._calibration = TableCalibration(self.cells, halves)
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
         self._width = np.array([metric.scale.width for metric in plan.metrics])
         self.claims = self._claims(plan)
