@@ -57,7 +57,7 @@ class Question(Protocol):
     purpose: ClassVar[str]
     """The words for what a session of this question does, as in "a session that …"."""
     bets_at_draw: ClassVar[bool]
-    """True if a round's bets are fixed at its draw, by what is folded then."""
+    """True if a round's bets are fixed at its draw, once all that is ready is folded."""
     plan: AnyPlan
     """The frozen choices of the session."""
     ratings: Ratings | None
@@ -174,7 +174,7 @@ class JointQuestion(Question, Protocol):
     """The base of questions with several losses a round: no correction, panel or single interval.
 
     Which items were drawn later followed from what the judges had said, so nothing is corrected. A
-    round is bet on once, with what was folded when it was drawn.
+    round is bet on once, with what was known when it was drawn.
     """
 
     __slots__ = ()

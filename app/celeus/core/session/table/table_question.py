@@ -321,7 +321,7 @@ class Table(JointQuestion):
 
     @property
     def adaptive(self) -> bool:
-        """True if draws depend on the losses folded before.
+        """True if draws depend on the losses judged before.
 
         Where all draws are uniform only by what groups lack, if there are several.
         """
