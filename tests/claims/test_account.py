@@ -89,7 +89,7 @@ def lucky(number: int, items: int) -> float:
             break
     best = np.argsort([claim.interval.upper - one for claim, one in _with(session, risk)])
     places = best[: METRICS // 2].tolist()
-    shown = zip(places, session.question.shown(places, session.rounds), strict=True)
+    shown = zip(places, session.question.shown(places), strict=True)
     false = [not one.lower - 1e-9 <= risk[at] <= one.upper + 1e-9 for at, one in shown]
     return float(np.mean(false))
 

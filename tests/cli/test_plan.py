@@ -87,6 +87,8 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
         (("--verdict", "verdict"), "COLUMN=POSITIVE"),
         (("--at-least", "recall=0.9"), "one of tpr, tnr"),
         (("--at-least", "tpr=0.9"), "each once"),
+        (("--at-most", "0.1"), "--at-most must be left out beside --verdict"),
+        (("--margin", "0"), "--margin must be left out beside --verdict"),
     ):
         refused = run("plan", pool, *asked, *wrong, "--url", service.url)
         assert (refused.status, refused.out) == (1, "")

@@ -94,6 +94,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         asked: dict[str, Any] = {"precision": precision, "questions": questions}
         preset = {"runs": RUNS, "policies": POLICIES}
     else:
+        _refuse_for_check(at_most=at_most, margin=margin)
         if POOL_ID.fullmatch(pool) is None:
             # The verdicts of a file are the group of its items
             column, _, positive = verdict.rpartition("=")
@@ -121,6 +122,15 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         if as_json
         else "\n".join(_lines(found, pace, chosen="precision" in asked))
     )
+
+
+def _refuse_for_check(**given: str | None) -> None:
+    """Refuse options that ask nothing of a judge's rates, as they are typed."""
+    for name, written in given.items():
+        if written is not None:
+            rule = "left out beside --verdict, which asks of the rates of a judge"
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidValue(f"{option} must be {rule}", field=name, rule=rule)
 
 
 def _only(written: list[str] | None) -> str | None:

@@ -242,6 +242,6 @@ def test_draws_that_are_out_count_as_judged_by_nobody_where_claims_are_shown() -
         session.observe(2, tuple(case.losses[session.item(2)].tolist()))
     for round_ in (1, 3):
         skipped.observe(round_, (None, None))
-    shown = [one.question.shown([0, 1], one.rounds) for one in (waiting, skipped)]
+    shown = [one.question.shown([0, 1]) for one in (waiting, skipped)]
     assert shown[0] == shown[1]
     assert waiting.folded == 0

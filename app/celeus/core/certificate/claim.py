@@ -33,7 +33,7 @@ def claim_of(session: AnySession) -> dict[str, Any]:
         case Best():
             members_of_kind = _best(question)
         case Table():
-            members_of_kind = _table(session, question)
+            members_of_kind = _table(question)
     named = [subject.to_dict() for subject in session.plan.subject]
     return (
         {
@@ -99,23 +99,23 @@ def _best(question: Best) -> dict[str, Any]:
     }
 
 
-def _table(session: AnySession, question: Table) -> dict[str, Any]:
+def _table(question: Table) -> dict[str, Any]:
     """The members that the claims about a table add."""
     plan = question.plan
     claim: dict[str, Any] = {
         "account": plan.account,
         "promises": question.promises._asdict(),
-        "claims": _claims(session, question),
+        "claims": _claims(question),
     }
     if plan.reserve:
         claim["reserve"] = question.reserve
     return claim
 
 
-def _claims(session: AnySession, question: Table) -> list[dict[str, Any]]:
+def _claims(question: Table) -> list[dict[str, Any]]:
     """Every claim in the order of the plan's, behind them those added later."""
     selected = question.plan.account == "selected"
-    picked = question.pickings(session.rounds) if selected else []
+    picked = question.pickings() if selected else []
     documents = []
     for place, state in enumerate(question.claims):
         document: dict[str, Any] = {

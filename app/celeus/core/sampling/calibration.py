@@ -30,6 +30,7 @@ say; how well they fit decides only how fast the interval narrows. Unjudgeable r
 """
 
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,18 @@ class Narrowing:
 
     share: Floats
     half: float
+
+    @classmethod
+    def of(cls, left: Floats, half: float | None, items: int) -> Self | None:
+        """Return the cut where half the precision over ``items`` is ``half`` on the unit scale.
+
+        ``left`` items of each stratum may be drawn: where losses are known, the others decide a
+        part of the risk alone. None without a precision, and where there is nothing to cut.
+        """
+        drawn = float(left.sum())
+        if half is None or left.size == 1 or not drawn:
+            return None
+        return cls(left / drawn, half * items / drawn)
 
     def cut(self, surrogate: Floats) -> Floats:
         """Return the surrogates cut to [lo, hi]."""

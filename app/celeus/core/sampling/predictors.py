@@ -250,12 +250,7 @@ class CalibratedPredictor(Predictor):
         lower, upper = self._unit(strata)
         # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
-        narrowing = None
-        if plan.half is not None and strata.count > 1:
-            left = self._left.weight
-            share = left / left.sum()
-            # With losses known, the others decide a part of the risk alone
-            narrowing = Narrowing(share, plan.half * plan.items / float(left.sum()))
+        narrowing = Narrowing.of(self._left.weight, plan.half, plan.items)
         self._calibration = Calibration(
             strata.base, lower, upper, prior, plan.difference, narrowing
         )

@@ -171,9 +171,8 @@ class Mean(Question):
         fold.knowledge = replace(known, open=known.open.copy(), losses=known.losses.copy())
         return replace(self, fold=fold)
 
-    def settle(self, rounds: Rounds) -> None:
+    def settle(self) -> None:
         """Fold all that is drawn, draws that nobody has judged as if nobody could."""
-        del rounds
         self.fold.settle(self.plan)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:

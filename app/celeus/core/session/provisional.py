@@ -14,7 +14,6 @@ from typing import Self
 
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
-from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import AnySession
 from celeus.core.session.table.table_question import Table
 
@@ -24,13 +23,12 @@ MOST_ROUNDS = 256
 
 @dataclass(frozen=True, slots=True)
 class WaitingRounds:
-    """The rounds that are not folded, and a copy of the question. The session may go on meanwhile.
+    """A copy of the question, whose rounds are not all folded. The session may go on meanwhile.
 
     ``open`` of them are not judged, and ``waiting`` are; ``judged`` counts all of the session.
     """
 
     question: Mean | Best | Table
-    rounds: Rounds
     open: int
     waiting: int
     judged: int
@@ -41,13 +39,12 @@ class WaitingRounds:
 
         Copies the fold: a thread's work.
         """
-        folded = session.folded
-        if not session.waiting or session.drawn - folded > MOST_ROUNDS:
+        if not session.waiting or session.drawn - session.folded > MOST_ROUNDS:
             return None
         counts = session.pending, session.waiting, session.observed
-        return cls(session.question.copied(), session.rounds[folded:], *counts)
+        return cls(session.question.copied(), *counts)
 
     def settled(self) -> Mean | Best | Table:
         """Fold the rounds, once, and return the question: a thread's work."""
-        self.question.settle(self.rounds)
+        self.question.settle()
         return self.question

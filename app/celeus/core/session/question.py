@@ -34,7 +34,7 @@ from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.sampling.proposals import Proposal, ProposedDraw, StratifiedProposal
-from celeus.core.session.outcome import Judgement, Loss, Losses
+from celeus.core.session.outcome import Judgement, Loss
 from celeus.core.session.panel import Ratings
 from celeus.core.session.points import Points
 from celeus.core.session.rounds import Rounds
@@ -57,7 +57,7 @@ class Question(Protocol):
     purpose: ClassVar[str]
     """The words for what a session of this question does, as in "a session that …"."""
     bets_at_draw: ClassVar[bool]
-    """True if a round's bets are fixed at its draw, by what is folded then."""
+    """True if a round's bets are fixed at its draw, once all that is ready is folded."""
     plan: AnyPlan
     """The frozen choices of the session."""
     ratings: Ratings | None
@@ -134,10 +134,10 @@ class Question(Protocol):
     def copied(self) -> Self:
         """A copy to ``settle``; the question may go on meanwhile."""
 
-    def settle(self, rounds: Rounds) -> None:
+    def settle(self) -> None:
         """Fold all that is drawn, a draw that nobody has judged at its worst for every claim.
 
-        ``rounds`` are those that are not folded. Nothing is drawn after it.
+        Nothing is drawn after it.
         """
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
@@ -174,7 +174,7 @@ class JointQuestion(Question, Protocol):
     """The base of questions with several losses a round: no correction, panel or single interval.
 
     Which items were drawn later followed from what the judges had said, so nothing is corrected. A
-    round is bet on once, with what was folded when it was drawn.
+    round is bet on once, with what was known when it was drawn.
     """
 
     __slots__ = ()
@@ -217,10 +217,10 @@ class JointQuestion(Question, Protocol):
         """Raise TypeError: no judgement is corrected."""
         raise TypeError(self)
 
-    def fold(self, losses: Losses) -> None:
-        """Fold the oldest draw that is out, with its losses."""
+    def fold_next(self) -> None:
+        """Fold the oldest draw that is out."""
 
     def follow(self, rounds: Rounds, most: int) -> None:
         """Fold every judged round before the first unjudged one, at most ``most`` of them."""
         for _ in range(min(rounds.ready - self.folded, most)):
-            self.fold(rounds.losses(self.folded))
+            self.fold_next()

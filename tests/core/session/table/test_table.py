@@ -13,6 +13,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.outcome import vector
 from celeus.core.session.session import Session, begin_mean, judge_rounds
+from celeus.core.session.table.table_cells import Cells, TableCalibration
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.errors import BoundContradicted, InvalidValue, LossOutsideScale
 from celeus.simulation.sessions import Truth
@@ -59,6 +60,21 @@ def test_one_metric_without_groups_is_an_ordinary_session(scale: LossScale) -> N
         state.question.interval.upper, abs=1e-12
     )
     assert session.stop_reason == state.stop_reason
+
+
+def test_surrogates_of_a_metric_are_cut_by_its_own_precision() -> None:
+    """As those of the items whose loss of it is not known; where there are groups none are."""
+    cells = Cells.of(world(known=100)[0])
+    fits = TableCalibration(cells, [None, 0.1]).fits.mean
+    uncut = TableCalibration(cells, [None, None]).fits.mean
+    assert fits[0].tolist() == uncut[0].tolist()
+    open_, size = cells.open[1], cells.strata.size
+    for surplus in (uncut[1] - fits[1], fits[1] - uncut[1]):
+        above = np.maximum(surplus, 0.0)[open_] @ size[open_]
+        assert above == pytest.approx(ITEMS * 0.1 / 6.0)
+    grouped = Cells.of(world(groups=2)[0])
+    with_precision = TableCalibration(grouped, [0.1, 0.1]).fits.mean
+    assert (with_precision == TableCalibration(grouped, [None, None]).fits.mean).all()
 
 
 def test_a_session_stops_when_all_claims_have_what_they_want() -> None:

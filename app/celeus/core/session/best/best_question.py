@@ -35,10 +35,9 @@ from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pai
 from celeus.core.session.best.contrasts import Forecast, Signals, Totals
 from celeus.core.session.best.partition import Partition, focus_of
 from celeus.core.session.best.race import Bets, Race, strongest
-from celeus.core.session.outcome import Judgement, Losses, losses_by_system
+from celeus.core.session.outcome import Judgement, losses_by_system
 from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
 from celeus.core.session.question import JointQuestion, View
-from celeus.core.session.rounds import Rounds
 
 LABELS_AT_ONCE = 1024
 COMPARED_IN_A_BET = 50
@@ -65,11 +64,12 @@ class SystemState(NamedTuple):
 
 
 class OpenDraw(NamedTuple):
-    """A draw that is not folded, and what was fixed at it."""
+    """A draw that is not folded, what was fixed at it, and its losses once it is judged."""
 
     item: int
     forecast: Forecast
     bets: Bets
+    losses: Floats | None = None
 
 
 def goals(candidates: Candidates, drawable: int, alpha: float) -> list[Goal]:
@@ -203,27 +203,31 @@ class Best(JointQuestion):
         self.partition.take([draw.item], draw.round)
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
-        """Check the losses of all systems, and count where the best answer stood."""
+        """Check and keep the losses of all systems, and count where the best answer stood."""
         if not isinstance(event, JointObservation):
             raise TypeError(event)
-        self.check(item, event.losses)
+        place = event.round - self.folded - 1
+        self._out[place] = self._out[place]._replace(losses=self.check(item, event.losses))
         shown = self.shown(event.round, item) if event.in_order else None
         losses = [loss for loss in event.losses if loss is not None]
         if shown is not None:
             self.places[best_place(shown, losses)] += 1
 
-    def check(self, item: int, losses: tuple[float | None, ...]) -> None:
-        """Refuse losses that systems with these answers to an item cannot have."""
-        self.candidates.check(item, self._unit(losses))
+    def check(self, item: int, losses: tuple[float | None, ...]) -> Floats:
+        """The losses on the unit scale; refused where systems with these answers have others."""
+        values = np.array(losses, dtype=np.float64)
+        unit = np.asarray((values - self.plan.lower) / self.plan.scale.width)
+        self.candidates.check(item, unit)
+        return unit
 
     def enter(self, event: Rating | Addition) -> None:
         """Refuse it: there is no panel, and no further claim."""
         raise Mismatch("ledger", event, "draw, losses or change")
 
-    def fold(self, losses: Losses) -> None:
-        """Fold the oldest draw that is out, with its losses."""
+    def fold_next(self) -> None:
+        """Fold the oldest draw that is out."""
         forecast = self._out[0].forecast
-        self.totals.record(forecast, self._fold_bets(self._unit(losses)).low)
+        self.totals.record(forecast, self._fold_bets().low)
         standing = self.race.standing
         if 1 < standing.size < self._in_partition:
             self._partitions += 1
@@ -235,16 +239,15 @@ class Best(JointQuestion):
         memo: dict[int, object] = {id(part): part for part in (*parts, *self._out)}
         return deepcopy(self, memo | {id(self._losses): self._losses[:]})
 
-    def settle(self, rounds: Rounds) -> None:
+    def settle(self) -> None:
         """Fold all that is drawn, draws that nobody has judged at their worst."""
-        for place in range(len(rounds)):
-            judged = rounds.is_judged(place)
-            self._fold_bets(self._unit(rounds.losses(place)) if judged else None)
+        while self._out:
+            self._fold_bets()
 
-    def _fold_bets(self, losses: Floats | None) -> Signals:
-        """Settle the bets on the oldest draw that is out; None counts it at its worst."""
+    def _fold_bets(self) -> Signals:
+        """Settle the bets on the oldest draw that is out; without a judgement at its worst."""
         pause()
-        item, forecast, bets = self._out.popleft()
+        item, forecast, bets, losses = self._out.popleft()
         signals = forecast.signals(self.totals, losses)
         self.race.settle(bets, signals)
         if losses is None:
@@ -329,11 +332,6 @@ class Best(JointQuestion):
                 )
             )
         return states
-
-    def _unit(self, losses: tuple[float | None, ...]) -> Floats:
-        """Losses on the unit scale."""
-        values = np.array(losses, dtype=np.float64)
-        return np.asarray((values - self.plan.lower) / self.plan.scale.width)
 
     @property
     def _in_partition(self) -> int:

@@ -12,9 +12,11 @@ Notation, for a metric on the unit scale, cell = stratum k of an atom g, l a los
     m          (16 clip(M_k + o_g) + sum of l in the cell) / (16 + its labels)
     v          (40 V_k + sum of (l - m)^2 in the cell) / (40 + its labels)
 
-With one atom m = M_k and v = V_k. Only losses that were judged are in the sums.
+With one atom m = M_k, cut by the precision of the metric, and v = V_k. Only losses that were judged
+are in the sums.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -36,6 +38,7 @@ from celeus.core.sampling.calibration import (
     LINE_LABELS,
     SPREAD_LABELS,
     Calibration,
+    Narrowing,
 )
 from celeus.errors import InvalidValue
 
@@ -165,14 +168,23 @@ class TableAtDraw(NamedTuple):
 
 
 class TableCalibration:
-    """The fits of every metric in every cell to the folded labels; ``fits`` is never changed."""
+    """The fits of every metric in every cell to the labels judged; ``fits`` is never changed.
+
+    ``halves`` are half the precision of every metric over all items, on the unit scale. They cut
+    its surrogates where there are no groups.
+    """
 
     __slots__ = ("_cells", "_labels", "_losses", "_offset", "_pooled", "_squares", "fits")
 
-    def __init__(self, cells: Cells) -> None:
+    def __init__(self, cells: Cells, halves: Sequence[float | None]) -> None:
         self._cells = cells
-        ends = np.zeros(cells.base.shape[1]), np.ones(cells.base.shape[1])
-        self._pooled = [Calibration(base, *ends) for base in cells.base]
+        count, items = cells.base.shape[1], cells.strata.code.size
+        self._pooled = []
+        for base, open_, half in zip(cells.base, cells.open, halves, strict=True):
+            left = np.bincount(cells.stratum, cells.strata.size * open_, count).astype(np.float64)
+            narrowing = None if self._grouped else Narrowing.of(left, half, items)
+            ends = np.zeros(count), np.ones(count)
+            self._pooled.append(Calibration(base, *ends, narrowing=narrowing))
         self._labels, self._losses, self._squares = np.zeros((3, *cells.open.shape))
         self._offset = np.zeros((len(self._pooled), cells.start.size))
         self.fits = self._fitted()

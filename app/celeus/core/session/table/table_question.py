@@ -44,7 +44,6 @@ from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
-from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import ClaimNeeds, allocate
 from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, needs
 from celeus.core.session.table.table_cells import Cells, TableAtDraw, TableCalibration
@@ -102,12 +101,12 @@ class Table(JointQuestion):
     def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
         self.table = table_for(plan.small_groups, table, plan.check)
         self.cells = Cells.of(self.table)
-        half = (
-            plan.of(plan.claims[0]).half if len(plan.claims) == 1 and plan.check is None else None
-        )
+        overall = plan.claims[: len(plan.metrics)]
+        halves = [None if plan.check else plan.of(claim).half for claim in overall]
+        half = halves[0] if len(plan.claims) == 1 else None
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, half)
         self.plan = plan
-        self._calibration = TableCalibration(self.cells)
+        self._calibration = TableCalibration(self.cells, halves)
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
         self._width = np.array([metric.scale.width for metric in plan.metrics])
         self.claims = self._claims(plan)
@@ -231,7 +230,7 @@ class Table(JointQuestion):
             return {}
         return {self._tests[test]: round_ for test, round_ in self._closure.at.items()}
 
-    def shown(self, places: Sequence[int], rounds: Rounds) -> list[Interval]:
+    def shown(self, places: Sequence[int]) -> list[Interval]:
         """The intervals of claims picked after looking, under the account ``selected``.
 
         Valid at this moment for these claims together, whatever they were picked by. Draws that are
@@ -243,16 +242,16 @@ class Table(JointQuestion):
         if len(set(places)) < len(places) or not picked:
             shown_level(self.plan.alpha, 0, betting)
         level = shown_level(self.plan.alpha, len(picked), betting)
-        settled = self._settled(rounds)
+        settled = self._settled()
         return [settled.means[place].interval_at(level) for place in places]
 
-    def pickings(self, rounds: Rounds) -> list[list[PickedInterval]]:
+    def pickings(self) -> list[list[PickedInterval]]:
         """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
 
         For any number of claims the interval of the next smaller one holds: it is no narrower.
         """
         self._check_selected()
-        betting, settled = self.plan.betting, self._settled(rounds)
+        betting, settled = self.plan.betting, self._settled()
         counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
         levels = [(count, shown_level(self.plan.alpha, count, betting)) for count in counts]
         return [
@@ -269,12 +268,12 @@ class Table(JointQuestion):
                 value=self.plan.account,
             )
 
-    def _settled(self, rounds: Rounds) -> "Table":
+    def _settled(self) -> "Table":
         """The question as it is if nobody judges the draws that are out."""
         if not self._out:
             return self
         settled = self.copied()
-        settled.settle(rounds[self.folded :])
+        settled.settle()
         return settled
 
     def copied(self) -> "Table":
@@ -282,11 +281,10 @@ class Table(JointQuestion):
         shared = self.plan, self.table, self.cells, self.cells.strata.code, self.proposal
         return deepcopy(self, {id(part): part for part in shared})
 
-    def settle(self, rounds: Rounds) -> None:
+    def settle(self) -> None:
         """Fold all that is drawn, draws that nobody has judged as if nobody could."""
-        del rounds
         while self._out:
-            self._fold_next()
+            self.fold_next()
 
     def decisions(self, place: int) -> Decisions:
         """The answers of a claim that its account speaks for, each with the session's round.
@@ -321,7 +319,7 @@ class Table(JointQuestion):
 
     @property
     def adaptive(self) -> bool:
-        """True if draws depend on the losses folded before.
+        """True if draws depend on the losses judged before.
 
         Where all draws are uniform only by what groups lack, if there are several.
         """
@@ -449,12 +447,7 @@ class Table(JointQuestion):
                 ).of(item, known, known, metric.name)
         return tuple(losses)
 
-    def fold(self, losses: Losses) -> None:
-        """Fold the oldest draw that is out; its claims have known its losses since ``accept``."""
-        del losses
-        self._fold_next()
-
-    def _fold_next(self) -> None:
+    def fold_next(self) -> None:
         """Fold the oldest draw that is out; one without a judgement at its worst."""
         pause()
         drawn = self._out.popleft()
