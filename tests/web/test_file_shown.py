@@ -161,3 +161,16 @@ async def test_the_fields_are_of_a_page_of_this_browser(visiting: Visiting) -> N
         form = {"fields": "kind=zero_one"}
         file = {"file": ("exam.csv", b"id\na\n")}
         assert (await browser.post("/sessions/new/file", data=form, files=file)).status_code == 403
+
+
+async def test_changes_are_few_and_each_is_taken_once(visiting: Visiting) -> None:
+    """Thousands of one name, each with a look into the file, took half a minute."""
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"prompt,note\nWhat?,This.\n")
+        roles = {"role.prompt": "question", "role.note": "reference"}
+        page.fields |= {"kind": "zero_one"} | roles
+        shown = await page.sent("file", *roles, *["file"] * 1_000)
+        assert 'value="reference" selected' in shown
+        answer = await page.answer(*(f"role.{at}" for at in range(257)))
+        assert answer.status_code == 422
+        assert "At most 256 fields can change at once." in answer.text

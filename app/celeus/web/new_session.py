@@ -5,6 +5,7 @@ from typing import Annotated, Final, NamedTuple
 from urllib.parse import parse_qs
 from uuid import UUID
 
+from anyio import to_thread
 from fastapi import Query, Request, Response
 
 from celeus.api.access.parameters import pool_id_of
@@ -100,22 +101,23 @@ async def read_file(view: ManagesPage, request: Request, attempt: StreamedAttemp
     that the page was given. ``part``: the file goes on; ``make``: the pool is made.
     """
     async with received(request, attempt.hashed, STATE_BYTES) as upload:
-        sent = Form(upload.members)
-        try:
-            fields = parse_qs(
-                sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS
-            )
-            form = FileForm(fields, sent.get("state"), upload.name)
-        except ValueError as error:
-            raise InvalidValue("The form cannot be read.", field="state") from error
-        form.whole = not sent.get("part")
-        for name in fields.get("changed", []):
-            upload.file.seek(0)
-            form.take(name, upload.file)
-        form.offer_levels()
+        form = await to_thread.run_sync(_form_of, upload)
         if not form.must_choose:
-            await _look(view, form, attempt, upload, makes=bool(sent.get("make")))
+            await _look(view, form, attempt, upload, makes=bool(Form(upload.members).get("make")))
     return await _page(view, wanted=_NONE_LISTED, file=form)
+
+
+def _form_of(upload: FormFile) -> FileForm:
+    """Return the form that came with a file, with what follows from its changes."""
+    sent = Form(upload.members)
+    try:
+        fields = parse_qs(sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        form = FileForm(fields, sent.get("state"), upload.name)
+    except ValueError as error:
+        raise InvalidValue("The form cannot be read.", field="state") from error
+    form.whole = not sent.get("part")
+    form.take_changes(upload.file)
+    return form
 
 
 async def _look(
