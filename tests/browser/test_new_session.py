@@ -591,20 +591,26 @@ def test_a_file_of_two_systems_becomes_a_comparison(
 def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
     signed_in: SignedIn, server: Site
 ) -> None:
-    """It is, half a second after the last letter of a name, which gave up the pool under way."""
+    """It was, half a second after the last letter of a name, which gave up the pool under way."""
     page = signed_in("manage", "read")
     with_file(page, "exam.csv", csv())
-    expect(page.locator("#checked")).to_contain_text("every row is a valid item")
+    score, make = page.get_by_label("What the score is called"), page.locator("#make")
+    expect(make).to_be_enabled()
     held: list[Route] = []
-
-    def hold(creating: Route) -> None:
-        held.append(creating)
-
-    page.route(re.compile("/sessions/new/file$"), hold)
-    page.get_by_label("What the score is called").fill("accuracy")
-    page.get_by_role("button", name="Create the pool").click()
-    page.wait_for_timeout(1000)
+    looks = re.compile("/sessions/new/file$")
+    page.route(looks, lambda look: held.append(look))  # noqa: PLW0108 - Playwright marks it
+    with page.expect_request(looks):
+        # What is typed is looked at before it is created
+        score.fill("accuracy")
+        assert make.is_disabled()
+    expect(make).to_be_disabled()
     held.pop().continue_()
+    make.click()
+    score.fill("error rate")
+    expect(make).to_be_disabled()
+    page.wait_for_timeout(1000)
+    [creating] = held
+    creating.continue_()
     expect(page.locator("#chosen-name")).to_have_text("exam")
     [made] = kept(server)
     assert made["score"]["name"] == "accuracy"

@@ -123,6 +123,13 @@ async def test_a_pool_is_made_of_what_was_shown_and_once(visiting: Visiting) -> 
         pools = (await browser.get("/v1/pools")).json()["data"]
         assert [pool["id"] for pool in pools] == made
         assert (pools[0]["name"], pools[0]["items"]) == ("exam", 2)
+        # What a change leads to is shown first: levels turn the score over
+        page.fields |= {"score_better": "lower", "level.grade": ["0", "1"]}
+        page.fields |= {"level.name": ["wrong", "right"], "level.help": ["", ""]}
+        shown = await page.sent("level.name", make="true")
+        assert 'data-made=""' in shown
+        assert 'value="higher" selected' in shown
+        assert len((await browser.get("/v1/pools")).json()["data"]) == 1
         page.fields["name"] = ""
         shown = await page.sent(make="true")
         assert 'id="pool-name-wrong">The pool needs a name.' in shown

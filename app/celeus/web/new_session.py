@@ -98,12 +98,15 @@ async def read_file(view: ManagesPage, request: Request, attempt: StreamedAttemp
     """Show what the file in a form is read as, and what can be asked of the pool that it would be.
 
     Beside the file the form has ``fields``, those of the page as in an address, and the ``state``
-    that the page was given. ``part``: the file goes on; ``make``: the pool is made.
+    that the page was given. ``part``: the file goes on; ``make``: the pool is made, unless a field
+    was changed since it was looked at.
     """
     async with received(request, attempt.hashed, STATE_BYTES) as upload:
         form = await to_thread.run_sync(_form_of, upload)
         if not form.must_choose:
-            await _look(view, form, attempt, upload, makes=bool(Form(upload.members).get("make")))
+            # What follows from a change is shown before it is sealed
+            makes = bool(Form(upload.members).get("make")) and not form.changed
+            await _look(view, form, attempt, upload, makes=makes)
     return await _page(view, wanted=_NONE_LISTED, file=form)
 
 

@@ -151,6 +151,7 @@ export class PoolFile {
   /** @param {string} changed */
   lookSoon(changed) {
     this.changes.add(changed);
+    this.allow();
     clearTimeout(this.settling);
     // What is on its way does not know of it; the pool that is being created has all it needs
     if (!this.creating) this.under?.abort(new DOMException("begun anew", "AbortError"));
@@ -274,11 +275,12 @@ export class PoolFile {
     fill(byId("item-beside"), el("bdi", {}, name), beside);
   }
 
+  /** Let the pool be created where all that it would be has been shown. */
   allow() {
     const make = byId("make", HTMLButtonElement);
     const skip = document.getElementById("skip");
     const skips = !(skip instanceof HTMLInputElement) || skip.checked;
-    make.disabled = make.dataset.can !== "true" || !skips;
+    make.disabled = make.dataset.can !== "true" || !skips || this.creating || this.changes.size > 0;
   }
 
   async make() {
