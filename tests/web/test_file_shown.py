@@ -155,6 +155,37 @@ async def test_a_file_is_supposed_to_hold_what_its_columns_are_called(
         assert f'name="subject" value="{subject}" checked' in shown
 
 
+@pytest.mark.parametrize(
+    ("content", "subject", "kind", "changed"),
+    [
+        (b"prompt,chosen,rejected\nWhat?,This.,That.\n", "one", "zero_one", "subject"),
+        (b"prompt,chosen,rejected\nWhat?,This.,That.\n", "one", "cross_entropy", "kind"),
+        (b"question,answer\nWhat?,This.\n", "two", "preference", "kind"),
+    ],
+)
+async def test_what_is_chosen_during_the_first_look_stays(
+    visiting: Visiting, content: bytes, subject: str, kind: str, changed: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "answers.csv", content)
+        page.fields |= {"subject": subject, "kind": kind}
+        shown = await page.sent("file", changed)
+        assert f'name="subject" value="{subject}" checked' in shown
+        assert f'name="kind" value="{kind}" checked' in shown
+
+
+@pytest.mark.parametrize(("member", "value"), [("name", "wrong"), ("grade", "0.5")])
+async def test_levels_that_are_written_during_the_first_look_stay(
+    visiting: Visiting, member: str, value: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"id\na\nb\n")
+        page.fields |= {"kind": "zero_one", "level.grade": "0", "level.name": "", "level.help": ""}
+        page.fields[f"level.{member}"] = value
+        shown = await page.sent("file", f"level.{member}")
+        assert re.search(f'id="level-{member}-0"[^>]* value="{value}"', shown)
+
+
 async def test_a_state_that_is_none_is_refused(visiting: Visiting) -> None:
     async with visiting(ADMIN) as browser:
         page = Page(browser, "exam.csv", b"id\na\n")

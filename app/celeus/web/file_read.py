@@ -344,9 +344,7 @@ class FileForm:
         """Take what follows from a change of this field."""
         part, _, rest = name.partition(".")
         if name == "file":
-            self.levels = []
-            self.state = FileState(supposed=_holds_two(file))
-            self.about("two" if self.state.supposed else "one")
+            self._suppose(file)
         elif name == "subject":
             # The same answer has another meaning of two systems
             self.state.supposed, self.state.questions = False, []
@@ -362,10 +360,26 @@ class FileForm:
             self["score_name"] = "accuracy" if self["kind"] == "zero_one" else "quality"
             self["score_better"] = "higher"
 
+    def _suppose(self, file: IO[bytes]) -> None:
+        """Begin with what a file looks like, but for what somebody has chosen meanwhile."""
+        self.state = FileState()
+        if not self._names_levels:
+            self.levels = []
+        kind = self["kind"] if "kind" in self.changed else ""
+        if "subject" not in self.changed and kind not in _OF_ONE | _OF_TWO:
+            self.state.supposed = _holds_two(file)
+            self.about("two" if self.state.supposed else "one")
+
+    @property
+    def _names_levels(self) -> bool:
+        """True if somebody has written into a row of the levels."""
+        return any(name.startswith("level.") for name in self.changed)
+
     def _offer_levels(self) -> None:
         """Have a row for each grade of the scale while none has a name, and room for one more."""
         begins = {"file", "subject", "kind", "lower", "upper"} & {*self.changed}
-        if begins and not any(level.name.strip() for level in self.levels):
+        named = self._names_levels or any(level.name.strip() for level in self.levels)
+        if begins and not named:
             self.levels = [Level(grade) for grade in self._first_grades()]
         if len(self.levels) < _MOST_LEVELS and self.levels[-1:] != [Level()]:
             self.levels.append(Level())
