@@ -194,6 +194,15 @@ async def test_a_state_that_is_none_is_refused(visiting: Visiting) -> None:
             assert (await page.answer("kind")).status_code == 422
 
 
+async def test_the_members_of_a_form_are_bounded_together(visiting: Visiting) -> None:
+    """Each of 64 could be as long as a state: 64 MiB in memory for one request."""
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"id\na\n")
+        assert (await page.answer("file", a="x" * (1 << 20))).status_code == 200
+        members = dict.fromkeys("abc", "x" * (700 << 10))
+        assert (await page.answer("file", **members)).status_code == 422
+
+
 async def test_the_fields_are_of_a_page_of_this_browser(visiting: Visiting) -> None:
     async with visiting(ADMIN) as browser:
         form = {"fields": "kind=zero_one"}
