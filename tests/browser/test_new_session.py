@@ -617,6 +617,24 @@ def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("name", ["", " "], ids=["empty", "blank"])
+def test_a_missing_pool_name_is_told_before_the_file_is_sent(
+    signed_in: SignedIn, name: str
+) -> None:
+    page = signed_in("manage")
+    with_file(page, "exam.csv", csv())
+    make, field = page.locator("#make"), page.get_by_label("Name of the pool")
+    expect(make).to_be_enabled()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    field.fill(name)
+    make.click()
+    expect(field).to_be_focused()
+    assert field.evaluate("field => field.validity.valid") is False
+    assert sent == []
+
+
+@pytest.mark.nightly
 def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, server: Site) -> None:
     body, _ = body_of("losses")
     with server.client() as client:

@@ -285,7 +285,8 @@ export class PoolFile {
 
   async make() {
     const { file } = this;
-    if (file === null) return undefined;
+    // A file may take minutes on its way
+    if (file === null || !byId("pool-name", HTMLInputElement).reportValidity()) return undefined;
     clear(byId("file-details"));
     fill(byId("file-problem"));
     byId("make", HTMLButtonElement).disabled = true;
