@@ -175,7 +175,18 @@ def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, serv
     expect(faults.nth(1)).to_contain_text("Line 8, surrogate")
     make = page.get_by_role("button", name="Create the pool")
     expect(make).to_be_disabled()
-    page.get_by_label("Leave the 3 bad rows out").check()
+    leave = page.get_by_label("Leave the 3 bad rows out")
+    leave.check()
+    # Another look finds the same rows bad
+    page.get_by_label("A grade").check()
+    expect(make).to_be_enabled()
+    expect(leave).to_be_checked()
+    # Nobody has agreed to leave out others
+    page.get_by_label("Largest loss").fill("10")
+    expect(page.get_by_label("Leave the 2 bad rows out")).not_to_be_checked()
+    expect(make).to_be_disabled()
+    page.get_by_label("Right or wrong").check()
+    leave.check()
     make.click()
     expect(page.locator("#chosen-facts")).to_contain_text("5 items")
     assert [pool["items"] for pool in kept(server)] == [5]

@@ -138,7 +138,9 @@ export class PoolFile {
     clear(byId("file-details"));
     fill(byId("file-problem"));
     this.heard.unlooked();
-    for (const id of ["checked", "skip-choice"]) document.getElementById(id)?.remove();
+    document.getElementById("checked")?.remove();
+    // The tick is sent, and stays where as many rows are bad as before
+    document.getElementById("skip")?.setAttribute("disabled", "");
     byId("make", HTMLButtonElement).disabled = true;
   }
 
@@ -177,7 +179,7 @@ export class PoolFile {
     show("file-problem", page);
     show("file-details", page);
     const kept = this.changes.has("file") ? null : document.activeElement;
-    for (const field of fields()) if (field !== kept) reset(field);
+    for (const field of fields()) if (field !== kept || field.name === "skip") reset(field);
     this.changes.clear();
     return this.shown(file, page);
   }
