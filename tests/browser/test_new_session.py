@@ -175,7 +175,18 @@ def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, serv
     expect(faults.nth(1)).to_contain_text("Line 8, surrogate")
     make = page.get_by_role("button", name="Create the pool")
     expect(make).to_be_disabled()
-    page.get_by_label("Leave the 3 bad rows out").check()
+    leave = page.get_by_label("Leave the 3 bad rows out")
+    leave.check()
+    # Another look finds the same rows bad
+    page.get_by_label("A grade").check()
+    expect(make).to_be_enabled()
+    expect(leave).to_be_checked()
+    # Nobody has agreed to leave out others
+    page.get_by_label("Largest loss").fill("10")
+    expect(page.get_by_label("Leave the 2 bad rows out")).not_to_be_checked()
+    expect(make).to_be_disabled()
+    page.get_by_label("Right or wrong").check()
+    leave.check()
     make.click()
     expect(page.locator("#chosen-facts")).to_contain_text("5 items")
     assert [pool["items"] for pool in kept(server)] == [5]
@@ -591,23 +602,47 @@ def test_a_file_of_two_systems_becomes_a_comparison(
 def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
     signed_in: SignedIn, server: Site
 ) -> None:
-    """It is, half a second after the last letter of a name, which gave up the pool under way."""
+    """It was, half a second after the last letter of a name, which gave up the pool under way."""
     page = signed_in("manage", "read")
     with_file(page, "exam.csv", csv())
-    expect(page.locator("#checked")).to_contain_text("every row is a valid item")
+    score, make = page.get_by_label("What the score is called"), page.locator("#make")
+    expect(make).to_be_enabled()
     held: list[Route] = []
-
-    def hold(creating: Route) -> None:
-        held.append(creating)
-
-    page.route(re.compile("/sessions/new/file$"), hold)
-    page.get_by_label("What the score is called").fill("accuracy")
-    page.get_by_role("button", name="Create the pool").click()
-    page.wait_for_timeout(1000)
+    looks = re.compile("/sessions/new/file$")
+    page.route(looks, lambda look: held.append(look))  # noqa: PLW0108 - Playwright marks it
+    with page.expect_request(looks):
+        # What is typed is looked at before it is created
+        score.fill("accuracy")
+        assert make.is_disabled()
+    expect(make).to_be_disabled()
     held.pop().continue_()
+    make.click()
+    score.fill("error rate")
+    expect(make).to_be_disabled()
+    page.wait_for_timeout(1000)
+    [creating] = held
+    creating.continue_()
     expect(page.locator("#chosen-name")).to_have_text("exam")
     [made] = kept(server)
     assert made["score"]["name"] == "accuracy"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["", " "], ids=["empty", "blank"])
+def test_a_missing_pool_name_is_told_before_the_file_is_sent(
+    signed_in: SignedIn, name: str
+) -> None:
+    page = signed_in("manage")
+    with_file(page, "exam.csv", csv())
+    make, field = page.locator("#make"), page.get_by_label("Name of the pool")
+    expect(make).to_be_enabled()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    field.fill(name)
+    make.click()
+    expect(field).to_be_focused()
+    assert field.evaluate("field => field.validity.valid") is False
+    assert sent == []
 
 
 @pytest.mark.nightly

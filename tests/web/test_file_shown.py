@@ -123,6 +123,13 @@ async def test_a_pool_is_made_of_what_was_shown_and_once(visiting: Visiting) -> 
         pools = (await browser.get("/v1/pools")).json()["data"]
         assert [pool["id"] for pool in pools] == made
         assert (pools[0]["name"], pools[0]["items"]) == ("exam", 2)
+        # What a change leads to is shown first: levels turn the score over
+        page.fields |= {"score_better": "lower", "level.grade": ["0", "1"]}
+        page.fields |= {"level.name": ["wrong", "right"], "level.help": ["", ""]}
+        shown = await page.sent("level.name", make="true")
+        assert 'data-made=""' in shown
+        assert 'value="higher" selected' in shown
+        assert len((await browser.get("/v1/pools")).json()["data"]) == 1
         page.fields["name"] = ""
         shown = await page.sent(make="true")
         assert 'id="pool-name-wrong">The pool needs a name.' in shown
@@ -148,6 +155,37 @@ async def test_a_file_is_supposed_to_hold_what_its_columns_are_called(
         assert f'name="subject" value="{subject}" checked' in shown
 
 
+@pytest.mark.parametrize(
+    ("content", "subject", "kind", "changed"),
+    [
+        (b"prompt,chosen,rejected\nWhat?,This.,That.\n", "one", "zero_one", "subject"),
+        (b"prompt,chosen,rejected\nWhat?,This.,That.\n", "one", "cross_entropy", "kind"),
+        (b"question,answer\nWhat?,This.\n", "two", "preference", "kind"),
+    ],
+)
+async def test_what_is_chosen_during_the_first_look_stays(
+    visiting: Visiting, content: bytes, subject: str, kind: str, changed: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "answers.csv", content)
+        page.fields |= {"subject": subject, "kind": kind}
+        shown = await page.sent("file", changed)
+        assert f'name="subject" value="{subject}" checked' in shown
+        assert f'name="kind" value="{kind}" checked' in shown
+
+
+@pytest.mark.parametrize(("member", "value"), [("name", "wrong"), ("grade", "0.5")])
+async def test_levels_that_are_written_during_the_first_look_stay(
+    visiting: Visiting, member: str, value: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"id\na\nb\n")
+        page.fields |= {"kind": "zero_one", "level.grade": "0", "level.name": "", "level.help": ""}
+        page.fields[f"level.{member}"] = value
+        shown = await page.sent("file", f"level.{member}")
+        assert re.search(f'id="level-{member}-0"[^>]* value="{value}"', shown)
+
+
 async def test_a_state_that_is_none_is_refused(visiting: Visiting) -> None:
     async with visiting(ADMIN) as browser:
         page = Page(browser, "exam.csv", b"id\na\n")
@@ -156,8 +194,30 @@ async def test_a_state_that_is_none_is_refused(visiting: Visiting) -> None:
             assert (await page.answer("kind")).status_code == 422
 
 
+async def test_the_members_of_a_form_are_bounded_together(visiting: Visiting) -> None:
+    """Each of 64 could be as long as a state: 64 MiB in memory for one request."""
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"id\na\n")
+        assert (await page.answer("file", a="x" * (1 << 20))).status_code == 200
+        members = dict.fromkeys("abc", "x" * (700 << 10))
+        assert (await page.answer("file", **members)).status_code == 422
+
+
 async def test_the_fields_are_of_a_page_of_this_browser(visiting: Visiting) -> None:
     async with visiting(ADMIN) as browser:
         form = {"fields": "kind=zero_one"}
         file = {"file": ("exam.csv", b"id\na\n")}
         assert (await browser.post("/sessions/new/file", data=form, files=file)).status_code == 403
+
+
+async def test_changes_are_few_and_each_is_taken_once(visiting: Visiting) -> None:
+    """Thousands of one name, each with a look into the file, took half a minute."""
+    async with visiting(ADMIN) as browser:
+        page = Page(browser, "exam.csv", b"prompt,note\nWhat?,This.\n")
+        roles = {"role.prompt": "question", "role.note": "reference"}
+        page.fields |= {"kind": "zero_one"} | roles
+        shown = await page.sent("file", *roles, *["file"] * 1_000)
+        assert 'value="reference" selected' in shown
+        answer = await page.answer(*(f"role.{at}" for at in range(257)))
+        assert answer.status_code == 422
+        assert "At most 256 fields can change at once." in answer.text

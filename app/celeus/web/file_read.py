@@ -70,6 +70,7 @@ _MOST_LEVELS: Final = 20
 PEEKED_BYTES: Final = 1 << 16
 STATE_BYTES: Final = 1 << 20
 """Longest state of a page: it grows with the columns of a file."""
+_MOST_CHANGES: Final = 256
 _MOST_FAULTS: Final = 12
 _HIGHEST_KEY: Final = 9
 _MANY: Final = frozenset({"payload", "group", "hidden"})
@@ -311,7 +312,7 @@ class FileForm:
         self.form = _FORMS.get(PurePath(name).suffix.lower().removeprefix("."))
         self.lead = ""
         """The element that whoever brought it here goes on with."""
-        self._changed = self._fields.get("changed", [])
+        self.changed = list(dict.fromkeys(self._fields.get("changed", [])))
         columns = (self._fields.get(f"level.{name}", []) for name in Level._fields)
         self.levels = [Level(*row) for row in zip_longest(*columns, fillvalue="")]
 
@@ -329,13 +330,21 @@ class FileForm:
         medias = {form: media for media, form in FORMATS.items()}
         return "application/octet-stream" if self.form is None else medias[self.form]
 
-    def take(self, name: str, file: IO[bytes]) -> None:
+    def take_changes(self, file: IO[bytes]) -> None:
+        """Take what follows from every change; refuses more than people make between two looks."""
+        if len(self.changed) > _MOST_CHANGES:
+            words = f"At most {_MOST_CHANGES} fields can change at once."
+            raise InvalidValue(words, field="changed")
+        for name in self.changed:
+            file.seek(0)
+            self._take(name, file)
+        self._offer_levels()
+
+    def _take(self, name: str, file: IO[bytes]) -> None:
         """Take what follows from a change of this field."""
         part, _, rest = name.partition(".")
         if name == "file":
-            self.levels = []
-            self.state = FileState(supposed=_holds_two(file))
-            self.about("two" if self.state.supposed else "one")
+            self._suppose(file)
         elif name == "subject":
             # The same answer has another meaning of two systems
             self.state.supposed, self.state.questions = False, []
@@ -351,10 +360,26 @@ class FileForm:
             self["score_name"] = "accuracy" if self["kind"] == "zero_one" else "quality"
             self["score_better"] = "higher"
 
-    def offer_levels(self) -> None:
+    def _suppose(self, file: IO[bytes]) -> None:
+        """Begin with what a file looks like, but for what somebody has chosen meanwhile."""
+        self.state = FileState()
+        if not self._names_levels:
+            self.levels = []
+        kind = self["kind"] if "kind" in self.changed else ""
+        if "subject" not in self.changed and kind not in _OF_ONE | _OF_TWO:
+            self.state.supposed = _holds_two(file)
+            self.about("two" if self.state.supposed else "one")
+
+    @property
+    def _names_levels(self) -> bool:
+        """True if somebody has written into a row of the levels."""
+        return any(name.startswith("level.") for name in self.changed)
+
+    def _offer_levels(self) -> None:
         """Have a row for each grade of the scale while none has a name, and room for one more."""
-        begins = {"file", "subject", "kind", "lower", "upper"} & {*self._changed}
-        if begins and not any(level.name.strip() for level in self.levels):
+        begins = {"file", "subject", "kind", "lower", "upper"} & {*self.changed}
+        named = self._names_levels or any(level.name.strip() for level in self.levels)
+        if begins and not named:
             self.levels = [Level(grade) for grade in self._first_grades()]
         if len(self.levels) < _MOST_LEVELS and self.levels[-1:] != [Level()]:
             self.levels.append(Level())
@@ -368,7 +393,7 @@ class FileForm:
 
     def _suit_kind(self) -> None:
         """Begin with the limits of another kind of loss, unless somebody has given others."""
-        if "upper" in self._changed:
+        if "upper" in self.changed:
             return
         self["upper"] = "1" if self["kind"] in {"preference", "difference"} else "5"
 

@@ -5,6 +5,7 @@ from typing import Annotated, Final, NamedTuple
 from urllib.parse import parse_qs
 from uuid import UUID
 
+from anyio import to_thread
 from fastapi import Query, Request, Response
 
 from celeus.api.access.parameters import pool_id_of
@@ -97,25 +98,29 @@ async def read_file(view: ManagesPage, request: Request, attempt: StreamedAttemp
     """Show what the file in a form is read as, and what can be asked of the pool that it would be.
 
     Beside the file the form has ``fields``, those of the page as in an address, and the ``state``
-    that the page was given. ``part``: the file goes on; ``make``: the pool is made.
+    that the page was given. ``part``: the file goes on; ``make``: the pool is made, unless a field
+    was changed since it was looked at.
     """
     async with received(request, attempt.hashed, STATE_BYTES) as upload:
-        sent = Form(upload.members)
-        try:
-            fields = parse_qs(
-                sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS
-            )
-            form = FileForm(fields, sent.get("state"), upload.name)
-        except ValueError as error:
-            raise InvalidValue("The form cannot be read.", field="state") from error
-        form.whole = not sent.get("part")
-        for name in fields.get("changed", []):
-            upload.file.seek(0)
-            form.take(name, upload.file)
-        form.offer_levels()
+        form = await to_thread.run_sync(_form_of, upload)
         if not form.must_choose:
-            await _look(view, form, attempt, upload, makes=bool(sent.get("make")))
+            # What follows from a change is shown before it is sealed
+            makes = bool(Form(upload.members).get("make")) and not form.changed
+            await _look(view, form, attempt, upload, makes=makes)
     return await _page(view, wanted=_NONE_LISTED, file=form)
+
+
+def _form_of(upload: FormFile) -> FileForm:
+    """Return the form that came with a file, with what follows from its changes."""
+    sent = Form(upload.members)
+    try:
+        fields = parse_qs(sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        form = FileForm(fields, sent.get("state"), upload.name)
+    except ValueError as error:
+        raise InvalidValue("The form cannot be read.", field="state") from error
+    form.whole = not sent.get("part")
+    form.take_changes(upload.file)
+    return form
 
 
 async def _look(

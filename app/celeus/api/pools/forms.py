@@ -23,6 +23,8 @@ from celeus.errors import InvalidValue
 FORM = "multipart/form-data"
 MOST_MEMBERS = 64
 MEMBER_BYTES = 1 << 16
+_MEMBERS_BYTES = 1 << 21
+"""Most bytes of all members of a form together: they are held in memory."""
 _HEADER_BYTES = 1 << 13
 
 
@@ -48,7 +50,7 @@ async def received(
     """The upload, a body of its own or the file in a form; `hashed` sees what was sent.
 
     Of a form that is the file and the members: what parts them is another each time. A member has
-    at most ``member_bytes``.
+    at most ``member_bytes``; all of them together are bounded, too.
     """
     content_type = request.headers.get("content-type", "")
     if not content_type.lower().startswith(FORM):
@@ -80,7 +82,7 @@ class _Form:
         self.file_name = ""
         self._file = file
         self._hashed = hashed
-        self._files = 0
+        self._files = self._held = 0
         self._in_file = False
         self._header = bytearray()
         self._value = bytearray()
@@ -154,10 +156,13 @@ class _Form:
                     self._hashed(part)
             return
         self._value += part
+        self._held += len(part)
         if len(self._value) > self._member_bytes:
             raise _refused(
                 f"members of at most {self._member_bytes} bytes", self._name.decode()[:60]
             )
+        if self._held > _MEMBERS_BYTES:
+            raise _refused(f"members of at most {_MEMBERS_BYTES} bytes together", "more")
 
     def _part_end(self) -> None:
         if not self._in_file:

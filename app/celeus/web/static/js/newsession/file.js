@@ -138,7 +138,9 @@ export class PoolFile {
     clear(byId("file-details"));
     fill(byId("file-problem"));
     this.heard.unlooked();
-    for (const id of ["checked", "skip-choice"]) document.getElementById(id)?.remove();
+    document.getElementById("checked")?.remove();
+    // The tick is sent, and stays where as many rows are bad as before
+    document.getElementById("skip")?.setAttribute("disabled", "");
     byId("make", HTMLButtonElement).disabled = true;
   }
 
@@ -151,6 +153,7 @@ export class PoolFile {
   /** @param {string} changed */
   lookSoon(changed) {
     this.changes.add(changed);
+    this.allow();
     clearTimeout(this.settling);
     // What is on its way does not know of it; the pool that is being created has all it needs
     if (!this.creating) this.under?.abort(new DOMException("begun anew", "AbortError"));
@@ -176,7 +179,7 @@ export class PoolFile {
     show("file-problem", page);
     show("file-details", page);
     const kept = this.changes.has("file") ? null : document.activeElement;
-    for (const field of fields()) if (field !== kept) reset(field);
+    for (const field of fields()) if (field !== kept || field.name === "skip") reset(field);
     this.changes.clear();
     return this.shown(file, page);
   }
@@ -274,16 +277,18 @@ export class PoolFile {
     fill(byId("item-beside"), el("bdi", {}, name), beside);
   }
 
+  /** Let the pool be created where all that it would be has been shown. */
   allow() {
     const make = byId("make", HTMLButtonElement);
     const skip = document.getElementById("skip");
     const skips = !(skip instanceof HTMLInputElement) || skip.checked;
-    make.disabled = make.dataset.can !== "true" || !skips;
+    make.disabled = make.dataset.can !== "true" || !skips || this.creating || this.changes.size > 0;
   }
 
   async make() {
     const { file } = this;
-    if (file === null) return undefined;
+    // A file may take minutes on its way
+    if (file === null || !byId("pool-name", HTMLInputElement).reportValidity()) return undefined;
     clear(byId("file-details"));
     fill(byId("file-problem"));
     byId("make", HTMLButtonElement).disabled = true;
