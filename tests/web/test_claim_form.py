@@ -25,7 +25,7 @@ CASES: list[tuple[dict[str, Any], list[str], list[str]]] = [
             ],
         },
         [
-            'data-makes="mean" data-items="1" data-audited="2"',
+            'data-makes="mean"',
             "The accuracy of",
             'name="groups" value="group"',
             "2 values",
@@ -47,7 +47,7 @@ CASES: list[tuple[dict[str, Any], list[str], list[str]]] = [
             "<bdi>correct</bdi>: <bdi>accuracy</bdi>",
             "(on a scale 5 wide)",
             'name="precision.gra.de"',
-            'placeholder="as it comes" value="0.25"',
+            'value="0.25" inputmode="decimal" placeholder="as it comes"',
             "<option>correct</option><option>gra.de</option>",
         ],
         ['id="groups-asked"', 'id="audit"'],
