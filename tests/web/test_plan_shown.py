@@ -1,6 +1,5 @@
 """A plan as the page of a new session shows it: words, a curve and tables of what was simulated."""
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +7,9 @@ from typing import Any
 
 from httpx import AsyncClient
 
+from celeus.api.insights.planning import PlanningAnswer
 from celeus.web.claim_form import ClaimForm
+from celeus.web.planner import KeptPlan
 from tests.keys import ADMIN, key_in
 from tests.web.test_signing_in import csrf
 
@@ -88,10 +89,9 @@ def wanted(plan_: dict[str, Any], **more: object) -> dict[str, str]:
     """A form with a plan that was made for its settings."""
     form = {"makes": "mean", "alpha": "0.05", "policy": "sharp", "precision": "0.05", "pace": "36"}
     form |= {name: str(value) for name, value in more.items()}
-    asked = ClaimForm(None, {name: [value] for name, value in form.items()}).planning
-    left = {"policies"} if form["makes"] == "metrics" else {"policies", "precision"}
-    made_for = asked.model_dump_json(exclude_unset=True, exclude=left)
-    return form | {"plan": json.dumps({"asked": made_for, "items": 800, "plan": plan_, "more": 9})}
+    claim = ClaimForm(None, {name: [value] for name, value in form.items()})
+    kept = KeptPlan.of(claim, PlanningAnswer.model_validate(plan_))
+    return form | {"plan": kept.model_copy(update={"items": 800}).model_dump_json()}
 
 
 async def test_labels_are_told_at_the_precision_planned_and_read_off_between_points(
@@ -147,7 +147,7 @@ async def test_a_table_is_told_claim_by_claim(visiting: Visiting) -> None:
 
     stream = claim(None, 300)["surrogate_useless"] | {"reached": 0.75}
     one = policy("sharp", 1, surrogate_right=None, surrogate_useless=stream)
-    claims = [claim(f"topic {at}", at) for at in range(10, 70)]
+    claims = [claim(f"topic {at}", at) for at in range(1, 70)]
     table = plan(one, claims=claims, precision=None, assumed_risks={"grade": 0.25})
     async with visiting(ADMIN) as browser:
         text = await shown(browser, wanted(table, makes="metrics"))
