@@ -149,7 +149,7 @@ def _listen(context: BrowserContext, url: str, complaints: Complaints) -> None:
             complaints.heard.append(f"asked elsewhere: {address}")
 
     def answered(response: Response) -> None:
-        if response.ok and "planning" in response.url:
+        if response.ok and response.url.endswith("/new/plan"):
             complaints.planned(response.url)
 
     def listen(page: Page) -> None:

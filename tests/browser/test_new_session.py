@@ -742,8 +742,8 @@ def test_metrics_and_groups_are_chosen_planned_and_opened(
     page = signed_in("manage", "read", viewport=viewport)
     chosen(page, metrics_pool(server))
     expect(page.locator("#chosen-facts")).to_contain_text("2 metrics: correct, grade")
-    expect(page.locator("#precision-field, #target, #policy")).to_have_count(3)
-    for hidden in ("#precision-field", "#target", "#group-width-0", "#reserve", "#policy"):
+    expect(page.locator("#of-precision, #target, #policy")).to_have_count(3)
+    for hidden in ("#of-precision", "#target", "#group-width-0", "#reserve", "#policy"):
         expect(page.locator(hidden)).to_be_hidden()
     page.get_by_role("textbox", name=re.compile("Over all items.*correct")).fill("0.3")
     page.get_by_role("textbox", name=re.compile("Over all items.*grade")).fill("")

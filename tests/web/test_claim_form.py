@@ -1,5 +1,6 @@
 """What the page of a new session asks of a pool, by what the pool holds."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -25,7 +26,7 @@ CASES: list[tuple[dict[str, Any], list[str], list[str]]] = [
             ],
         },
         [
-            'data-makes="mean" data-items="1" data-audited="2"',
+            'data-makes="mean"',
             "The accuracy of",
             'name="groups" value="group"',
             "2 values",
@@ -47,7 +48,7 @@ CASES: list[tuple[dict[str, Any], list[str], list[str]]] = [
             "<bdi>correct</bdi>: <bdi>accuracy</bdi>",
             "(on a scale 5 wide)",
             'name="precision.gra.de"',
-            'placeholder="as it comes" value="0.25"',
+            'value="0.25" inputmode="decimal" placeholder="as it comes"',
             "<option>correct</option><option>gra.de</option>",
         ],
         ['id="groups-asked"', 'id="audit"'],
@@ -95,3 +96,36 @@ async def test_a_pool_is_asked_for_what_it_can_tell(
         claim = chosen[chosen.index('id="claim"') :]
         assert [words for words in shown if words not in claim] == []
         assert [words for words in missing if words in claim] == []
+
+
+async def test_a_form_opens_one_session_and_says_at_its_field_what_is_wrong(
+    visiting: Visiting,
+) -> None:
+    async with visiting(ADMIN) as browser:
+        body = {"name": "exam", "sealed": True, "loss": BINARY, "items": [{"id": "1"}]}
+        pool = (await browser.post("/v1/pools", json=body, headers=bearer())).json()["id"]
+        page = (await browser.get(f"/sessions/new?pool={pool}")).text
+        form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+        form |= {"act": "open", "alpha": "0,1", "precision": "0.5", "subject.digest": ""}
+        form |= {"instructions": "One\r\ntwo", "subject": "one", "questions.threshold": "x"}
+        for name, value in {
+            "precision": "wide",
+            "alpha": "",
+            "budget": "1.5",
+            "subject.name": "a model",
+            "questions.side": "at_most",
+        }.items():
+            refused = await browser.post("/sessions/new", data=form | {name: value})
+            assert refused.status_code == 422
+            assert refused.text.count('aria-invalid="true"') == 1, name
+            assert 'name="instructions"' in refused.text
+            assert 'id="open">Open' in refused.text
+        places = [
+            (await browser.post("/sessions/new", data=form | more)).headers["Location"]
+            for more in ({}, {}, {"name": "another"})
+        ]
+        assert places[0] == places[1] != places[2]
+        told = (await browser.get(f"/v1{places[0]}/instructions")).json()
+        assert told["instructions"] == "One\ntwo"
+        session = (await browser.get(f"/v1{places[0]}")).json()
+        assert (session["alpha"], session["precision"], session["subject"]) == (0.1, 0.5, [])

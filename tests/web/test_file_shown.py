@@ -26,7 +26,7 @@ class Page:
 
     def __init__(self, browser: AsyncClient, name: str, content: bytes) -> None:
         self._browser, self._file = browser, (name, content)
-        self.fields: dict[str, object] = {"kind": "bounded", "name": "exam"}
+        self.fields: dict[str, object] = {"kind": "bounded", "pool_name": "exam"}
         self._state = ""
 
     async def sent(self, *changed: str, **marks: str) -> str:
@@ -86,7 +86,7 @@ async def test_bad_rows_are_told_by_the_column_that_is_wrong(visiting: Visiting)
         assert '<tr class="bad">' in shown
         assert "Leave the 20 bad rows out" in text
         assert 'data-plans=""' in shown, "a part of a file is not planned for"
-        assert 'data-plans="name=checked' in await page.sent()
+        assert 'data-plans="true"' in await page.sent()
         page = Page(browser, "none.csv", b"id,surrogate\na,3\n")
         page.fields["kind"] = "zero_one"
         assert 'data-plans=""' in await page.sent("file"), "nor is a file without items"
@@ -130,7 +130,7 @@ async def test_a_pool_is_made_of_what_was_shown_and_once(visiting: Visiting) -> 
         assert 'data-made=""' in shown
         assert 'value="higher" selected' in shown
         assert len((await browser.get("/v1/pools")).json()["data"]) == 1
-        page.fields["name"] = ""
+        page.fields["pool_name"] = ""
         shown = await page.sent(make="true")
         assert 'id="pool-name-wrong">The pool needs a name.' in shown
 

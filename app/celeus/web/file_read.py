@@ -11,17 +11,16 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import IO, Any, Final, NamedTuple
-from urllib.parse import urlencode
 
 from pydantic import BaseModel
 
 from celeus.api.pools.files import PoolFileOut, PoolFileQuery, RowOut
 from celeus.api.wire.problems import ColumnOut, ProblemError, QuestionOut
-from celeus.api.wire.uploads import FORMATS, Format
+from celeus.api.wire.uploads import Format
 from celeus.core.insights.figures import count
 from celeus.errors import Busy, InvalidValue, NeedsAnswer, RateLimited, Refusal, Unavailable
 from celeus.shorten import as_json
-from celeus.web.forms import validated
+from celeus.web.forms import number_in, validated
 from celeus.web.wording import counted, sentence, short
 
 ROLES: Final = {
@@ -107,6 +106,7 @@ _OF_ONE: Final = frozenset({"cross_entropy"})
 _NUMBER_FIELDS: Final = frozenset({"lower", "upper"})
 _EARLIER: Final = ("based_on", "labels_seen", "earlier_answer", "earlier_system")
 _PLACES: Final = {
+    "name": "pool_name",
     "session": "based_on",
     "answer": "earlier_answer",
     "system": "earlier_system",
@@ -136,7 +136,7 @@ _COLUMNS_OF_TWO: Final = (
 )
 _COLUMNS: Final = "What do judges see of a row? Choose what every column is in the table below."
 _HALF: Final = "Choose the answer of the other system in the table below, too."
-_IDS: Final = {"name": "pool-name", "lower": "loss-lower", "upper": "loss-upper"}
+_IDS: Final = {"pool_name": "pool-name", "lower": "loss-lower", "upper": "loss-upper"}
 """Elements of fields that are not called as these."""
 
 
@@ -303,32 +303,26 @@ class FileForm:
     def __init__(
         self, fields: Mapping[str, list[str]] | None = None, state: str = "", name: str = ""
     ) -> None:
-        self._fields = dict(fields or {})
+        self.fields = dict(fields or {})
         self.state = FileState.model_validate_json(state) if state else FileState()
         self.found: PoolFileOut | None = None
         self.fault: Refusal | None = None
-        self.hint = self.announced = ""
+        self._hint = self.announced = ""
         self.whole = True
         self.form = _FORMS.get(PurePath(name).suffix.lower().removeprefix("."))
         self.lead = ""
         """The element that whoever brought it here goes on with."""
-        self.changed = list(dict.fromkeys(self._fields.get("changed", [])))
-        columns = (self._fields.get(f"level.{name}", []) for name in Level._fields)
+        self.changed = list(dict.fromkeys(self.fields.get("changed", [])))
+        columns = (self.fields.get(f"level.{name}", []) for name in Level._fields)
         self.levels = [Level(*row) for row in zip_longest(*columns, fillvalue="")]
 
     def __getitem__(self, name: str) -> str:
         """Return what stands in a field."""
-        return self._fields.get(name, [_PRESET.get(name, "")])[0].strip()
+        return self.fields.get(name, [_PRESET.get(name, "")])[0].strip()
 
     def __setitem__(self, name: str, value: str) -> None:
         """Write into a field."""
-        self._fields[name] = [value]
-
-    @property
-    def media(self) -> str:
-        """The type that the file is sent as."""
-        medias = {form: media for media, form in FORMATS.items()}
-        return "application/octet-stream" if self.form is None else medias[self.form]
+        self.fields[name] = [value]
 
     def take_changes(self, file: IO[bytes]) -> None:
         """Take what follows from every change; refuses more than people make between two looks."""
@@ -400,7 +394,7 @@ class FileForm:
     def _answer(self, key: str, *, typed: bool) -> None:
         for asked in self.state.questions:
             if asked.key == key:
-                listed = self._fields.get(f"answer.{key}", [])
+                listed = self.fields.get(f"answer.{key}", [])
                 if asked.question.name == "mapping" and listed:
                     return self.state.place(asked.question.column or "", listed[-1])
                 return asked.take(listed, self[f"other.{key}"], typed=typed)
@@ -444,18 +438,12 @@ class FileForm:
     @property
     def making(self) -> PoolFileQuery:
         """The request to make the pool: as it was shown, whatever the rest would suggest."""
-        if not self["name"]:
+        if not self["pool_name"]:
             raise InvalidValue("The pool needs a name.", field="name")
-        more = {"name": self["name"], "on_error": "skip" if self["skip"] else "fail"}
+        more = {"name": self["pool_name"], "on_error": "skip" if self["skip"] else "fail"}
         if self.state.source != "items":
             more["mapping"] = self.state.mapping
         return self.query(**more)
-
-    @property
-    def planning(self) -> str:
-        """The query with which a plan is asked for, beside `planning`."""
-        asked = self.looking.model_dump(exclude_defaults=True) | {"dry_run": "true", "preview": 0}
-        return urlencode(asked, doseq=True)
 
     @property
     def _named(self) -> list[int]:
@@ -472,7 +460,7 @@ class FileForm:
         levels: list[dict[str, object]] = [
             {
                 "name": self.levels[at].name.strip(),
-                "grade": _number(self.levels[at].grade, f"levels.{place}.grade"),
+                "grade": number_in(self.levels[at].grade, f"levels.{place}.grade"),
                 "help": self.levels[at].help.strip() or None,
             }
             for place, at in enumerate(self._named)
@@ -480,15 +468,18 @@ class FileForm:
         return {"levels": json.dumps(levels)}
 
     def _number(self, name: str) -> float:
-        return _number(self[name], name)
+        return number_in(self[name], name)
 
     @property
     def must_choose(self) -> bool:
-        """True if the answer of the other system has to be chosen first; says so."""
+        """True if the answer of the other system has to be chosen first."""
         # With an earlier version, the answer of one is enough
-        if self["subject"] == "two" and not self["based_on"] and self.state.is_half:
-            self.hint = _HALF
-        return bool(self.hint)
+        return self["subject"] == "two" and not self["based_on"] and self.state.is_half
+
+    @property
+    def hint(self) -> str:
+        """The thing to do first; empty where nothing is missing."""
+        return _HALF if self.must_choose else self._hint
 
     def show(self, found: PoolFileOut) -> None:
         """Show what a look at the file has found."""
@@ -527,7 +518,7 @@ class FileForm:
         mapped = [one for one in questions if one.name == "mapping" and state.is_hidden(one)]
         if mapped:
             named = self["subject"] == "two" and self["kind"] != "difference"
-            self.hint = _COLUMNS_OF_TWO if named else _COLUMNS
+            self._hint = _COLUMNS_OF_TWO if named else _COLUMNS
             self.lead = f"role.{mapped[0].column}"
 
     @property
@@ -546,7 +537,7 @@ class FileForm:
             return f"level-{level[2]}-{self._named[int(level[1])]}"
         last = field.rpartition(".")[2]
         name = _PLACES.get(field) or _PLACES.get(last, last)
-        return name if name in {"name", *_KINDS, *_EARLIER} else ""
+        return name if name in {"pool_name", *_KINDS, *_EARLIER} else ""
 
     @property
     def why(self) -> str:
@@ -705,16 +696,6 @@ def _holds_two(file: IO[bytes]) -> bool:
         elif word != b"rejected" or match.start() - chosen <= _NEAR_BYTES:
             return True
     return False
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        found = float(text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise InvalidValue("This must be a number.", field=name)
-    return found
 
 
 def _shown(item: Mapping[str, Any]) -> ShownItem:

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -15,8 +16,10 @@ from celeus.errors import CsrfMissing, InvalidValue
 from celeus.operations.runtime.caller_cache import Caller
 
 FORM_TYPE = "application/x-www-form-urlencoded"
-MOST_FORM_BYTES = 16 << 10
-MOST_FIELDS = 40
+MOST_FORM_BYTES = 1 << 19
+"""Longest form: instructions of a session, each character as twelve, and a plan beside them."""
+MOST_FIELDS = 10_000
+"""A file that becomes a pool has a field for each of its columns."""
 LISTS: Final = frozenset({"events", "scopes"})
 """Fields that may be sent several times, once for each value."""
 
@@ -69,6 +72,17 @@ def validated(model: type[M], members: Mapping[str, object], *, strict: bool = F
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
         raise InvalidValue(f"{name}: {first['msg']}", field=name) from error
+
+
+def number_in(text: str, name: str) -> float:
+    """Return the number that a field's text says, with a comma or a point; refuses what is none."""
+    try:
+        found = float(text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidValue("This must be a number.", field=name)
+    return found
 
 
 async def read_form(request: Request) -> Form:

@@ -1,6 +1,7 @@
 """The page of a new session: the pools to choose from, the one that is chosen, and a file."""
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -9,9 +10,11 @@ from anyio import to_thread
 from fastapi import Query, Request, Response
 
 from celeus.api.access.parameters import pool_id_of
-from celeus.api.pools.files import PoolFileOut, answer_to_upload
+from celeus.api.insights.planning import PlanningAnswer, plan_session
+from celeus.api.pools.files import PoolFileOut, PoolFileQuery, answer_to_upload
 from celeus.api.pools.forms import FormFile, received
 from celeus.api.pools.pools import PoolOut
+from celeus.api.sessions.sessions import open_session
 from celeus.api.wire.idempotency import Attempt, StreamedAttempt
 from celeus.api.wire.records import parsed
 from celeus.core.insights.figures import count
@@ -22,8 +25,9 @@ from celeus.operations.pools.record import PoolRecord
 from celeus.operations.sessions.labelling.instructions import pool_instructions
 from celeus.web.claim_form import GUESSES, ClaimForm
 from celeus.web.file_read import ROLES, STATE_BYTES, FileForm
-from celeus.web.forms import Form
+from celeus.web.forms import MOST_FIELDS, Form
 from celeus.web.pages import ManagesPage, Once, View, page_router
+from celeus.web.planner import KeptPlan, Planner
 from celeus.web.views import ITEMS
 from celeus.web.wording import counted
 
@@ -39,8 +43,6 @@ _KINDS: Final = {
     "preference": "which answer is better",
 }
 _PLAIN: Final = ("zero_one", "preference")
-_MOST_FIELDS: Final = 10_000
-"""Fields of the form of a file: it has one for each of its columns."""
 
 router = page_router()
 
@@ -102,38 +104,39 @@ async def read_file(view: ManagesPage, request: Request, attempt: StreamedAttemp
     was changed since it was looked at.
     """
     async with received(request, attempt.hashed, STATE_BYTES) as upload:
-        form = await to_thread.run_sync(_form_of, upload)
+        form = await to_thread.run_sync(_changed_form, upload)
         if not form.must_choose:
             # What follows from a change is shown before it is sealed
-            makes = bool(Form(upload.members).get("make")) and not form.changed
+            makes = bool(upload.members.get("make")) and not form.changed
             await _look(view, form, attempt, upload, makes=makes)
     return await _page(view, wanted=_NONE_LISTED, file=form)
 
 
-def _form_of(upload: FormFile) -> FileForm:
+def _changed_form(upload: FormFile) -> FileForm:
     """Return the form that came with a file, with what follows from its changes."""
-    sent = Form(upload.members)
-    try:
-        fields = parse_qs(sent.get("fields"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-        form = FileForm(fields, sent.get("state"), upload.name)
-    except ValueError as error:
-        raise InvalidValue("The form cannot be read.", field="state") from error
-    form.whole = not sent.get("part")
+    form = _file_form(upload)
+    form.whole = not upload.members.get("part")
     form.take_changes(upload.file)
     return form
+
+
+def _file_form(upload: FormFile) -> FileForm:
+    sent = Form(upload.members)
+    try:
+        fields = parse_qs(sent.get("fields"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return FileForm(fields, sent.get("state"), upload.name)
+    except ValueError as error:
+        raise InvalidValue("The form cannot be read.", field="state") from error
 
 
 async def _look(
     view: View, form: FileForm, attempt: Attempt, upload: FormFile, *, makes: bool
 ) -> None:
     """Ask the interface for a pool of the file, or for what it would be."""
-    file = replace(upload, form=form.form)
     try:
         while form.found is None:
-            upload.file.seek(0)
             params = form.making if makes else form.looking
-            answer = await answer_to_upload(view.context, view.request, attempt, file, params)
-            found = PoolFileOut.model_validate_json(bytes(answer.body))
+            found = await _found(view, form, attempt, upload, params)
             if form.state.supposed and not found.items:
                 # What looked like two systems is none
                 form.state.supposed = False
@@ -144,16 +147,80 @@ async def _look(
         form.refuse(fault)
 
 
+async def _found(
+    view: View, form: FileForm, attempt: Attempt, upload: FormFile, params: PoolFileQuery
+) -> PoolFileOut:
+    """Return what the interface answers to a file."""
+    upload.file.seek(0)
+    file = replace(upload, form=form.form)
+    answer = await answer_to_upload(view.context, view.request, attempt, file, params)
+    return PoolFileOut.model_validate_json(bytes(answer.body))
+
+
+@router.post("/sessions/new/plan")
+async def plan(view: ManagesPage, request: Request, attempt: StreamedAttempt) -> Response:
+    """Show the plan that a form holds for what stands in its fields, or with ``simulate`` another.
+
+    With a file it is that of the pool which this would be; `read_file` takes the same form.
+    """
+    fields = view.form.fields
+    if fields and "simulate" not in fields:
+        claim = ClaimForm(None, fields)
+        return _parts(view, claim, KeptPlan.sent(claim["plan"]))
+    if fields:
+        return await _plan_of_pool(view, request)
+    async with received(request, attempt.hashed, STATE_BYTES) as upload:
+        form = _file_form(upload)
+        looking, fault = form.looking, None
+        try:
+            asked = ClaimForm(None, form.fields).planning.model_dump_json(exclude_unset=True)
+            planning = looking.model_copy(update={"planning": asked})
+            found = await _found(view, form, attempt, upload, planning)
+        except Refusal as refused:
+            fault, found = refused, await _found(view, form, attempt, upload, looking)
+    return _planned(view, ClaimForm(found.pool, form.fields, fault), found.plan)
+
+
+async def _plan_of_pool(view: View, request: Request) -> Response:
+    claim, plan = ClaimForm(await _pool(view), view.form.fields), None
+    try:
+        if claim.makes != "best":
+            pool_id = pool_id_of(claim.id)
+            answer = await plan_session(view.context, pool_id, claim.planning, request)
+            plan = PlanningAnswer.model_validate(answer)
+    except Refusal as fault:
+        claim.fault = fault
+    return _planned(view, claim, plan)
+
+
+async def _pool(view: View) -> PoolOut:
+    """Return the pool that a form has chosen."""
+    pool_id = pool_id_of(view.form.get("pool_id"))
+    return PoolOut.model_validate(await get_pool(view.context, pool_id))
+
+
+def _planned(view: View, claim: ClaimForm, plan: PlanningAnswer | None) -> Response:
+    return _parts(view, claim, None if plan is None else KeptPlan.of(claim, plan))
+
+
+def _parts(view: View, claim: ClaimForm, kept: KeptPlan | None) -> Response:
+    """Show the parts of the page that depend on the claim."""
+    planner = Planner(claim, kept, refused=claim.fault is not None)
+    return view.page("asked.html", fault=claim.fault, claim=claim, planner=planner)
+
+
 @router.post("/sessions/new")
-async def change_pools(
+async def act(
     view: ManagesPage,
     q: str = "",
     limit: Annotated[int, Query(ge=1, le=MOST_READ)] = AT_ONCE,
     *,
     archived: bool = False,
 ) -> Response:
-    """Archive, restore or delete a pool of the list."""
-    return await view.act(_ACTS, _page, wanted=Wanted(None, q, limit, archived))
+    """Open the session; archive, restore or delete a pool of the list."""
+    return await view.act(
+        _ACTS, _page, wanted=Wanted(view.form.get("pool_id") or None, q, limit, archived)
+    )
 
 
 async def _archive(view: View, **_: object) -> str:
@@ -172,7 +239,17 @@ async def _delete(view: View, **_: object) -> str:
     return _LISTED
 
 
-_ACTS: Final = {"archive": _archive, "restore": _restore, "delete": _delete}
+async def _open(view: View, **_: object) -> str:
+    claim = ClaimForm(await _pool(view), view.form.fields)
+    planner = Planner(claim, KeptPlan.sent(claim["plan"]))
+    opening = claim.opening(planner.labels)
+    # The same form opens one session, however often it is sent
+    sent = sha256(claim["once"].encode() + opening.model_dump_json().encode())
+    answer = await open_session(view.context, opening, Attempt(f"form {sent.hexdigest()}"))
+    return answer.headers["Location"].removeprefix("/v1")
+
+
+_ACTS: Final = {"open": _open, "archive": _archive, "restore": _restore, "delete": _delete}
 _LISTED: Final = "#pool-list"
 
 
@@ -192,13 +269,16 @@ async def _page(
     if chosen is not None:
         considered = PoolOut.model_validate(chosen)
         version = (await pool_instructions(view.context, chosen.pool_id)).now
+    opens = view.form.get("act") == "open"
+    claim = ClaimForm(considered, view.form.fields if opens else None, fault if opens else None)
     return view.page(
         "newsession.html",
         fault=fault,
         policy=ITEMS,
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
         pool=chosen,
-        claim=ClaimForm(considered),
+        claim=claim,
+        planner=Planner(claim, KeptPlan.sent(claim["plan"])),
         file=file or FileForm(),
         roles=ROLES,
         instructions=None if version is None else version.text,

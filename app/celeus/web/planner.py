@@ -1,28 +1,29 @@
 """A plan on the page of a new session: what it takes, in words, a curve and tables.
 
-The page keeps the plan, which took seconds to simulate, and asks for it to be shown anew when
-somebody chooses another precision of its curve, another pace or a cheaper policy.
+The page keeps the plan, which took seconds to simulate, and sends it along when somebody chooses
+another precision of its curve, another pace or a cheaper policy.
 """
 
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from fastapi import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from celeus.api.insights.planning import (
     PlannedClaim,
     PlanningAnswer,
     PolicyPlanOut,
+    RecentPace,
     RefusedOut,
     SimulatedOut,
 )
-from celeus.core.insights.figures import count
+from celeus.core.insights.figures import count, sure
 from celeus.core.insights.remarks import ALIKE, HOUR, MINUTE, MOST_MINUTES
 from celeus.errors import InvalidValue
 from celeus.units import PERCENT_SIGN
-from celeus.web.pages import ManagesPage, page_router
+from celeus.web.claim_form import ClaimForm
+from celeus.web.forms import number_in
 from celeus.web.plan_curve import (
     Curve,
     Labels,
@@ -35,30 +36,185 @@ from celeus.web.wording import counted, short
 
 MOST_CLAIMS: Final = 60
 _CHEAP: Final = ("sharp", "uniform")
+_PACES: Final = {"people": 30.0, "programs": 1.0}
+"""Seconds that a label takes where nobody knows, by who judges."""
+_PROGRAMS_BELOW: Final = 1.0
+"""Seconds a label, of all judges together: whoever is faster is a program."""
 
-router = page_router()
 
+class KeptPlan(BaseModel):
+    """A plan as the page keeps it: made for the request ``asked``, of which ``items`` may be drawn.
 
-class PlanToShow(BaseModel):
-    """A plan, and what it is shown for: a policy, a precision, and the pace of judges.
-
-    ``items`` may be drawn.
+    Of a table it has the slowest claims; ``more`` are faster.
     """
 
-    plan: PlanningAnswer
-    policy: str
-    precision: float | None = Field(None, gt=0, allow_inf_nan=False)
-    seconds: float = Field(gt=0, allow_inf_nan=False)
+    asked: str
     items: int = Field(gt=0)
-    compared: bool = False
+    plan: PlanningAnswer
+    more: int = 0
+
+    @classmethod
+    def of(cls, claim: ClaimForm, plan: PlanningAnswer) -> "KeptPlan":
+        """Return the plan that was made for a form."""
+        items = claim.drawn[claim["audit"] != ""]
+        kept = cls(asked=_settings(claim), items=max(items, 1), plan=plan)
+        if plan.claims is not None:
+            slowest = sorted(plan.claims, key=_length, reverse=True)
+            kept.more = len(slowest[MOST_CLAIMS:])
+            kept.plan = plan.model_copy(update={"claims": slowest[:MOST_CLAIMS]})
+        elif claim.suggests and plan.suggested_precision:
+            claim["precision"] = claim["suggested"] = f"{plan.suggested_precision.precision:.15g}"
+        return kept
+
+    @classmethod
+    def sent(cls, form: str) -> "KeptPlan | None":
+        """Return the plan in the form that the page has sent."""
+        try:
+            return cls.model_validate_json(form) if form else None
+        except ValidationError as error:
+            raise InvalidValue("The plan cannot be read.", field="plan") from error
 
 
-@router.post("/sessions/new/plan")
-async def plan(view: ManagesPage, body: PlanToShow) -> Response:
-    """Show a plan: a part of the page of a new session."""
-    if body.plan.claims is not None:
-        return view.page("plan_table.html", shown=TablePlan(body.plan, body.items))
-    return view.page("plan.html", shown=ShownPlan(body))
+def _settings(claim: ClaimForm) -> str:
+    """Return what a plan is for; the curve of a single claim shows other precisions."""
+    left = {"policies"} if claim.is_table else {"policies", "precision"}
+    return claim.planning.model_dump_json(exclude_unset=True, exclude=left)
+
+
+class Planner:
+    """The planner beside the form: the plan that is kept, for what stands in the fields."""
+
+    def __init__(
+        self, claim: ClaimForm, kept: KeptPlan | None = None, *, refused: bool = False
+    ) -> None:
+        self._claim, self.kept, self.refused = claim, kept, refused
+        self._precision: float | None = None
+        try:
+            if claim["precision"].strip():
+                self._precision = number_in(claim["precision"], "precision")
+            self.is_stale = kept is not None and not self._shows(kept)
+        except InvalidValue:
+            self.is_stale = True
+
+    def _shows(self, kept: KeptPlan) -> bool:
+        """Return whether a plan is for the settings as they are."""
+        if kept.asked != _settings(self._claim):
+            return False
+        plan = kept.plan
+        if plan.claims is not None:
+            return True
+        chosen = next((one for one in plan.policies if one.policy == self._claim["policy"]), None)
+        if chosen is None or self._precision == plan.precision:
+            return chosen is not None
+        return self._precision is not None and labels_at(chosen, self._precision) is not None
+
+    @property
+    def shown(self) -> "ShownPlan | TablePlan | None":
+        """The plan; of other settings as it was simulated."""
+        if self.kept is None:
+            return None
+        plan = self.kept.plan
+        if plan.claims is not None:
+            return TablePlan(self.kept)
+        simulated = plan.precision if isinstance(plan.precision, float) else None
+        return ShownPlan(
+            plan,
+            plan.policies[0].policy if self.is_stale else self._claim["policy"],
+            simulated if self.is_stale else self._precision,
+            self._seconds,
+            self.kept.items,
+            compared=self._claim.makes == "difference",
+        )
+
+    @property
+    def labels(self) -> dict[str, int] | None:
+        """Labels to be kept with a session; None where none are known for these settings."""
+        found = None if self.is_stale or self.shown is None else self.shown.labels
+        return {name: round(labels) for name, labels in found.items()} if found else None
+
+    @property
+    def words(self) -> str:
+        """The state of the plan."""
+        if self._claim.makes == "best":
+            return (
+                "How many labels the best of several systems takes is not planned here: that"
+                " depends on how close they are. `celeus dev simulate --best` simulates it."
+            )
+        if self.refused:
+            return "There is no plan for these settings."
+        if self.kept is None:
+            return "Choose what to evaluate, and the session is simulated here before you open it."
+        if self.is_stale:
+            return "These numbers are for other settings."
+        if isinstance(self.shown, ShownPlan) and self.shown.is_read:
+            return "Simulated just now, at other precisions."
+        return "Simulated just now with these settings."
+
+    @property
+    def _recent(self) -> RecentPace | None:
+        return None if self.kept is None else self.kept.plan.pace
+
+    @property
+    def _recent_judges(self) -> str:
+        """Return who judged at the pace of the latest sessions."""
+        slow = self._recent is None or self._recent.seconds_per_label >= _PROGRAMS_BELOW
+        return "people" if slow else "programs"
+
+    @property
+    def pace(self) -> float:
+        """Seconds a label takes unless somebody says otherwise: the project's own, if it fits."""
+        judges = self._claim["judges"]
+        if self._recent is not None and self._recent_judges == judges:
+            return float(f"{self._recent.seconds_per_label:.2g}")
+        return _PACES.get(judges, _PACES["people"])
+
+    @property
+    def pace_words(self) -> str:
+        """The source of this pace."""
+        pace, recent = short(self.pace), self._recent
+        if recent is None:
+            return (
+                f"No recent session here tells how long a label takes: {pace} s is an assumption."
+            )
+        latest = "session" if recent.sessions == 1 else f"{recent.sessions} sessions"
+        if self._recent_judges == self._claim["judges"]:
+            return f"{pace} is the pace of the latest {latest}, of all judges together."
+        return (
+            f"The pace of the latest {latest} is that of {self._recent_judges}: {pace} is an"
+            " assumption."
+        )
+
+    @property
+    def _seconds(self) -> float:
+        try:
+            given = number_in(self._claim["pace"], "pace")
+        except InvalidValue:
+            return self.pace
+        return given if given > 0 else self.pace
+
+    @property
+    def precision_words(self) -> str:
+        """The meaning of a precision, and why it was suggested."""
+        if self._precision is None or self._precision <= 0:
+            return "Width of the interval to stop at."
+        half = f"{self._precision / 2:.4g}"
+        suggested = self.kept and self._claim.suggests and self.kept.plan.suggested_precision
+        return (
+            f"The session stops when the interval is {self._precision:.4g} wide: the score is known"
+            f" to about ±\N{NO-BREAK SPACE}{half}."
+            f"{f' Suggested: {suggested.reason}.' if suggested else ''}"
+        )
+
+    @property
+    def alpha_words(self) -> str:
+        """The meaning of an alpha."""
+        try:
+            alpha = number_in(self._claim["alpha"], "alpha")
+        except InvalidValue:
+            alpha = 0.0
+        if not 0 < alpha < 1:
+            return "Between 0 and 1."
+        return f"The interval holds with probability {sure(alpha)}, however often you look."
 
 
 class Headline(NamedTuple):
@@ -93,33 +249,33 @@ class CurveRow(NamedTuple):
 class ShownPlan:
     """The plan of one interval at a precision and a pace."""
 
-    def __init__(self, asked: PlanToShow) -> None:
-        self.plan, self.compared = asked.plan, asked.compared
-        self._asked, self._seconds, self.precision = asked, asked.seconds, asked.precision
-        by_name = {plan.policy: plan for plan in asked.plan.policies}
-        chosen = by_name.get(asked.policy)  # type: ignore[call-overload]
-        if chosen is None:
-            raise InvalidValue(
-                "The plan does not have this policy.",
-                field="policy",
-                rule="one of " + ", ".join(by_name),
-                value=asked.policy,
-            )
-        self.chosen: PolicyPlanOut = chosen
-        open_plans = [plan for plan in asked.plan.policies if plan.refused is None]
-        self.open = sorted(open_plans, key=lambda plan: plan is not chosen)
+    def __init__(  # noqa: PLR0913 -- the plan, and what it is shown for
+        self,
+        plan: PlanningAnswer,
+        policy: str,
+        precision: float | None,
+        seconds: float,
+        items: int,
+        *,
+        compared: bool,
+    ) -> None:
+        self.plan, self.precision, self.compared = plan, precision, compared
+        self._seconds, self._items = seconds, items
+        self.chosen = next(found for found in plan.policies if found.policy == policy)
+        open_plans = [plan for plan in plan.policies if plan.refused is None]
+        self.open = sorted(open_plans, key=lambda plan: plan is not self.chosen)
 
     @property
     def is_read(self) -> bool:
         """The precision was not asked for, but is read off the curve."""
-        return self._asked.precision != self.plan.precision
+        return self.precision != self.plan.precision
 
     def _at(self, plan: PolicyPlanOut) -> Labels | None:
         if plan.refused is not None:
             return None
-        if self._asked.precision is None or not self.is_read:
+        if self.precision is None or not self.is_read:
             return None if plan.expected is None else labels_of(plan.expected)
-        return labels_at(plan, self._asked.precision)
+        return labels_at(plan, self.precision)
 
     @cached_property
     def labels(self) -> dict[str, float] | None:
@@ -132,7 +288,7 @@ class ShownPlan:
     @property
     def headline(self) -> Headline:
         """The expectation over all that may be true, of a policy that can be opened."""
-        precision, floor = self._asked.precision, self.chosen.smallest_width
+        precision, floor = self.precision, self.chosen.smallest_width
         found = self._at(self.chosen)
         if precision is not None and floor is not None and floor.assumed > precision:
             return Headline(
@@ -157,7 +313,7 @@ class ShownPlan:
         most = "" if low == high else f"{low} to {high} in most cases, "
         time = _work(found.median * self._seconds)
         words = (
-            f"{most}{_percent(found.median / self._asked.items)} of the pool, {time} at"
+            f"{most}{_percent(found.median / self._items)} of the pool, {time} at"
             f" {short(self._seconds)} s a label."
         )
         if found.reached < 1:
@@ -179,14 +335,14 @@ class ShownPlan:
     def curve(self) -> Curve | None:
         """The curve on which a precision is chosen; None where there is none."""
         drawn = [plan for plan in self.open if len(points_of(plan)) > 1]
-        if self._asked.precision is None or not drawn or drawn[0] is not self.chosen:
+        if self.precision is None or not drawn or drawn[0] is not self.chosen:
             return None
-        return curve_of(drawn, self._asked.precision, self._seconds)
+        return curve_of(drawn, self.precision, self._seconds)
 
     @property
     def spoken(self) -> str:
         """The precision on the curve in words."""
-        found, precision = self._at(self.chosen), self._asked.precision
+        found, precision = self._at(self.chosen), self.precision
         if found is None:
             return f"{precision}, beside the curve"
         median, low, high = (count(round(labels)) for labels in found[:3])
@@ -303,9 +459,9 @@ class ClaimRow(NamedTuple):
 class TablePlan:
     """The plan of a table of claims."""
 
-    def __init__(self, plan: PlanningAnswer, items: int) -> None:
-        self._plan, self._items = plan, items
-        [policy] = plan.policies
+    def __init__(self, kept: KeptPlan) -> None:
+        self._plan, self._items, self.more = kept.plan, kept.items, kept.more
+        [policy] = kept.plan.policies
         self._right, self._useless = policy.surrogate_right, policy.surrogate_useless
 
     @property
@@ -352,17 +508,8 @@ class TablePlan:
                 claim.metric,
                 _figure(_of(claim)).removesuffix("s").removesuffix(" label").removeprefix("about "),
             )
-            for claim in sorted(self._claims, key=_length, reverse=True)[:MOST_CLAIMS]
+            for claim in self._plan.claims or ()
         ]
-
-    @property
-    def _claims(self) -> Sequence[PlannedClaim]:
-        return self._plan.claims or ()
-
-    @property
-    def more(self) -> int:
-        """The number of faster claims that are not shown."""
-        return max(0, len(self._claims) - MOST_CLAIMS)
 
     @property
     def assumed(self) -> str:

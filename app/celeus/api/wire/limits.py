@@ -25,7 +25,7 @@ RETRY_SECONDS = 5
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
 _UPLOADS = re.compile(
-    r"/v1/pools/[^/]+/items|/v1/(pool|session)-files|/v1/certificates/verify|/sessions/new/file"
+    r"/v1/pools/[^/]+/items|/v1/(pool|session)-files|/v1/certificates/verify|/sessions/new/(file|plan)"
 )
 
 

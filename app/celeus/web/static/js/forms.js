@@ -45,7 +45,8 @@ async function send(form, submitter) {
     // A secret is shown where it was asked for; all else leads back to the page
     if (answer.redirected) settle(form);
     if (answer.redirected && swap === "main") history.replaceState(null, "", address);
-    if (!show(swap, read(await answer.text()))) throw new Error("no page of the service");
+    const page = read(await answer.text());
+    if (!swap.split(" ").every((id) => show(id, page))) throw new Error("no page of the service");
     const popover = document.querySelector("[popover]:popover-open");
     if (popover instanceof HTMLElement && popover.querySelector(WRONG) === null)
       popover.hidePopover();

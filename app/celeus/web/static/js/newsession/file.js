@@ -1,12 +1,10 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made; the service says what it is. */
 
-import { isAborted, messageOf, patiently, Problem } from "../api.js";
+import { isAborted, messageOf, Problem } from "../api.js";
 import { announce, byId, el, fill, given } from "../dom.js";
 import { drawView } from "../item/payload.js";
-import { read, show } from "../live.js";
-import { clear, keyring } from "./fields.js";
-import { RETRIES } from "./planner.js";
-import { upload } from "./upload.js";
+import { show } from "../live.js";
+import { pageOf } from "./upload.js";
 
 const ADDRESS = "/sessions/new/file";
 const ROWS = /\.(csv|tsv|txt|jsonl|ndjson)$/i;
@@ -18,15 +16,14 @@ const CANCELLED = "Cancelled.";
 /** What is said of a file, and not of the one before it. */
 const FOUND = ["questions", "columns", "looks", "checked", "skip-choice"];
 
-/** @typedef {(body: unknown, signal: AbortSignal) => Promise<Plan | TablePlan>} Ask */
 /** @typedef {[draw: Draw, name: string, beside: string]} Item an item, and what judges do not see */
 
 /**
- * What is told of a file: the page of the pool that it would be, with the way to ask for its plans;
- * that this is not so any longer; and the id of the pool that it has become.
+ * What is told of a file: the page of the pool that it would be; that this is not so any longer; and
+ * the id of the pool that it has become.
  *
  * @typedef {object} Heard
- * @property {(page: Document, ask: Ask) => void} looked
+ * @property {(page: Document) => void} looked
  * @property {() => void} unlooked
  * @property {(pool: string) => void} made
  */
@@ -83,7 +80,7 @@ export class PoolFile {
   hear({ type, target }) {
     const field = /** @type {HTMLInputElement} */ (target);
     if (field.name === "skip") return this.allow();
-    if (field.name === "name") return undefined;
+    if (field.name === "pool_name") return undefined;
     const typed = field.matches("input:not([type=radio], [type=checkbox])");
     if (type !== (typed && !field.name.startsWith("other.") ? "input" : "change")) return undefined;
     return typed && type === "input" ? this.lookSoon(field.name) : this.look(field.name);
@@ -135,7 +132,6 @@ export class PoolFile {
 
   unchecked() {
     clearTimeout(this.settling);
-    clear(byId("file-details"));
     fill(byId("file-problem"));
     this.heard.unlooked();
     document.getElementById("checked")?.remove();
@@ -181,29 +177,36 @@ export class PoolFile {
     const kept = this.changes.has("file") ? null : document.activeElement;
     for (const field of fields()) if (field !== kept || field.name === "skip") reset(field);
     this.changes.clear();
-    return this.shown(file, page);
+    return this.shown(page);
   }
 
   /**
    * Go on with what is found in a file.
    *
-   * @param {File} file
    * @param {Document} page
    */
-  shown(file, page) {
-    const { announced = "", lead = "", media, plans } = byId("file-details").dataset;
+  shown(page) {
+    const { announced = "", lead = "", plans } = byId("file-details").dataset;
     this.items = JSON.parse(document.getElementById("looks")?.dataset.items ?? "[]");
     if (this.items.length > 0) this.turn(0);
     this.allow();
     if (announced !== "") announce(announced);
     goTo(lead);
-    if (plans)
-      this.heard.looked(page, async (body, signal) => {
-        const options = { told: () => {}, signal, headers: {} };
-        const query = `${plans}&planning=${encodeURIComponent(JSON.stringify(body))}`;
-        const send = () => upload(`/v1/pool-files?${query}`, file, media ?? null, options);
-        return JSON.parse(await patiently(RETRIES, signal, send)).plan;
-      });
+    if (plans) this.heard.looked(page);
+  }
+
+  /**
+   * The file, or a part of it, with these fields of the page.
+   *
+   * @param {URLSearchParams} said
+   * @param {Blob | null} part
+   */
+  with(said, part = this.file) {
+    const form = new FormData();
+    form.append("fields", String(said));
+    form.append("state", byId("file-details").dataset.state ?? "");
+    form.append("file", part ?? new Blob(), this.file?.name);
+    return form;
   }
 
   /**
@@ -220,20 +223,15 @@ export class PoolFile {
     const under = new AbortController();
     this.under = under;
     progress(doing, 0);
-    const form = new FormData();
-    form.append("fields", String(this.fields));
-    form.append("state", byId("file-details").dataset.state ?? "");
+    const form = this.with(this.fields, part);
     for (const mark of marks) form.append(mark, "true");
-    form.append("file", part, this.file?.name);
     const told = (/** @type {number} */ share) =>
       progress(
         share < 1 ? `${doing}: ${Math.round(100 * share)} % sent` : "Sent; reading its rows",
         share,
       );
     try {
-      const page = read(await upload(ADDRESS, form, null, { told, signal: under.signal, headers }));
-      if (page.getElementById("file-details") !== null) return page;
-      throw new Problem(0, { title: page.querySelector("h1")?.textContent ?? undefined });
+      return await pageOf(ADDRESS, form, "file-details", { told, signal: under.signal, headers });
     } catch (error) {
       if (this.under === under) this.tell(error);
       return null;
@@ -289,7 +287,6 @@ export class PoolFile {
     const { file } = this;
     // A file may take minutes on its way
     if (file === null || !byId("pool-name", HTMLInputElement).reportValidity()) return undefined;
-    clear(byId("file-details"));
     fill(byId("file-problem"));
     byId("make", HTMLButtonElement).disabled = true;
     const { name, size, lastModified } = file;
@@ -305,11 +302,31 @@ export class PoolFile {
       this.heard.made(made);
       return this.forget();
     }
-    const wrong = page.querySelector("#file-details [aria-invalid]")?.closest(".field")?.id;
-    const faults = page.querySelector(".faults") === null ? [] : ["checked"];
-    for (const id of ["file-problem", ...faults, ...(wrong ? [wrong] : [])]) show(id, page);
+    const told = page.querySelector(".faults") === null ? "[id^=of-]" : "[id^=of-], #checked";
+    show("file-problem", page);
+    for (const { id } of page.querySelectorAll(`#file-details :is(${told})`)) show(id, page);
     return goTo(lead);
   }
+}
+
+/**
+ * A key for a request; the same while what it asks stays the same, so that it is done once.
+ *
+ * @returns {(content: unknown) => string}
+ */
+function keyring() {
+  let asked = "";
+  let key = "";
+  return (content) => {
+    const now = JSON.stringify(content);
+    if (now !== asked) {
+      asked = now;
+      key = [...crypto.getRandomValues(new Uint8Array(16))]
+        .map((byte) => byte.toString(16).padStart(2, "0"))
+        .join("");
+    }
+    return key;
+  };
 }
 
 /** @returns {HTMLInputElement[]} */
@@ -326,7 +343,7 @@ function reset(field) {
   if (field instanceof HTMLSelectElement)
     for (const option of field.options) option.selected = option.defaultSelected;
   else if (["radio", "checkbox"].includes(field.type)) field.checked = field.defaultChecked;
-  else if (field.name !== "name") field.value = field.defaultValue;
+  else if (field.name !== "pool_name") field.value = field.defaultValue;
 }
 
 /**

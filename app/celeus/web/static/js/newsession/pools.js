@@ -2,7 +2,6 @@
 
 import { messageOf } from "../api.js";
 import { byId } from "../dom.js";
-import "../forms.js";
 import { swap } from "../live.js";
 
 const TYPED_MS = 200;

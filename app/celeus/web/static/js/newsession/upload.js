@@ -1,6 +1,7 @@
 /* Sending a file, with its progress told and a way to stop. */
 
 import { csrf, LATE, Problem, signedOut } from "../api.js";
+import { read } from "../live.js";
 
 const STUCK_MS = 60_000;
 const READ_MS = 15 * 60_000;
@@ -20,7 +21,7 @@ const READ_MS = 15 * 60_000;
  * quarter of an hour, it is as if the service was not reached.
  *
  * @param {string} path
- * @param {Blob | FormData} body
+ * @param {Blob | FormData | URLSearchParams} body
  * @param {string | null} media
  * @param {Uploading} options
  * @returns {Promise<string>}
@@ -59,6 +60,20 @@ export function upload(path, body, media, { told, signal, headers }) {
     within(STUCK_MS);
     request.send(body);
   });
+}
+
+/**
+ * The page that a form is answered with; one without this element says why in its heading.
+ *
+ * @param {string} path
+ * @param {FormData | URLSearchParams} form
+ * @param {string} id
+ * @param {Uploading} options
+ */
+export async function pageOf(path, form, id, options) {
+  const page = read(await upload(path, form, null, options));
+  if (page.getElementById(id) !== null) return page;
+  throw new Problem(0, { title: page.querySelector("h1")?.textContent ?? undefined });
 }
 
 /** @param {XMLHttpRequest} request */
