@@ -14,7 +14,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.certificate.ed25519 import fingerprint, public_of, sign, signed_by
 from celeus.core.plain import Mismatch, listed
 from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
@@ -72,7 +72,8 @@ def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519Privat
     envelope = {
         "payloadType": PAYLOAD_TYPE,
         "payload": base64.b64encode(payload).decode(),
-        "signatures": [{"keyid": public_of(key).hex(), "sig": signature}],
+        # Verifiers in Go skip a signature whose id is not the fingerprint of their key
+        "signatures": [{"keyid": fingerprint(public_of(key)), "sig": signature}],
     }
     return canonical_json(envelope)
 
