@@ -87,6 +87,10 @@ PLACES: dict[str, Place | Group] = {
 }
 
 
+OF_OPTIONS = {"sigstore": "sigstore"}
+"""Extras that single options need, by the package that is missing."""
+
+
 class Commands(UserDict[str, Any]):
     """The commands by name, each imported when it is asked for."""
 
@@ -156,7 +160,7 @@ def main() -> None:
         if package == "celeus":
             raise
         command, place = _called()
-        extra = f"pip install 'celeus[{place.extra}]'"
+        extra = f"pip install 'celeus[{OF_OPTIONS.get(package, place.extra)}]'"
         _refuse(f"{command} needs {package}, which is not installed: {extra}")
     except Refusal as refusal:
         _refuse(refusal.line)

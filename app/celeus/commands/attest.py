@@ -5,20 +5,36 @@ from typing import Annotated
 
 import typer
 
-from celeus.commands.options import SubjectOption, check_file, from_input
+from celeus.commands.options import (
+    SubjectOption,
+    TrustConfig,
+    check_file,
+    from_input,
+    read_trust_config,
+)
+from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
 
 
-def attest(
+def attest(  # noqa: PLR0913 -- one parameter an option
     certificate: Annotated[
         Path, typer.Argument(callback=from_input, help="The certificate, a JSON file.")
     ],
     *,
     subject: SubjectOption = None,
     key: Annotated[
-        Path,
+        Path | None,
         typer.Option(envvar="CELEUS_SIGNING_KEY_FILE", help="The key that signed the certificate."),
-    ],
+    ] = None,
+    sigstore: Annotated[
+        bool,
+        typer.Option(
+            "--sigstore",
+            help="Sign by your identity instead, in CI or by a browser; writes a bundle of"
+            " Sigstore.",
+        ),
+    ] = False,
+    trust_config: TrustConfig = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; default: standard output.")
     ] = None,
@@ -35,11 +51,21 @@ def attest(
     from celeus.subjects import subjects_of
 
     check_file(out)
+    if trust_config is not None and not sigstore:
+        raise InvalidValue("trust_config is for --sigstore", field="trust_config")
     subjects = subjects_of(subject)
     with open_file_or_pipe(certificate) as file:
         content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
-    envelope = attested(content, subjects, read_key(key))
-    if out is None:
-        typer.echo(envelope.decode())
+    if sigstore:
+        from celeus.operations.certificates.sigstore_bundles import signed_bundle
+
+        attestation = signed_bundle(content, subjects, read_trust_config(trust_config))
+    elif key is not None:
+        attestation = attested(content, subjects, read_key(key))
     else:
-        write(out, envelope)
+        rule = "given, or --sigstore"
+        raise InvalidValue(f"key must be {rule}", field="key", rule=rule)
+    if out is None:
+        typer.echo(attestation.decode())
+    else:
+        write(out, attestation)

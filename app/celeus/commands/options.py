@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import typer
 
 from celeus.errors import InvalidValue
-from celeus.files import open_file
+from celeus.files import content_of, open_file, open_file_or_pipe
 from celeus.temp_dirs import scratch_folder
 
 HERE = "http://127.0.0.1:8000"
@@ -49,6 +49,12 @@ SubjectOption = Annotated[
         " given again.",
     ),
 ]
+TrustConfig = Annotated[
+    Path | None,
+    typer.Option(help="Roots and addresses of another Sigstore than the public one, in JSON."),
+]
+LARGEST_TRUST_CONFIG = 1 << 20
+"""Most bytes of a trust configuration; that of the public instance has 10 000."""
 All = Annotated[
     bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
 ]
@@ -100,6 +106,14 @@ def check_file(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         rule = "a file in a folder that is there"
         raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
+
+
+def read_trust_config(path: Path | None) -> bytes | None:
+    """The content of a trust configuration, if one is given."""
+    if path is None:
+        return None
+    with open_file_or_pipe(path, "trust_config") as file:
+        return b"".join(content_of(file, LARGEST_TRUST_CONFIG))
 
 
 def read_key() -> str | None:

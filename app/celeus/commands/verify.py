@@ -3,9 +3,10 @@
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -13,13 +14,14 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import from_input
+from celeus.commands.options import TrustConfig, from_input, read_trust_config
 from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
+    from celeus.core.certificate.attestation import Attestation, Signer
     from celeus.core.certificate.report import Report
     from celeus.core.plans.subject import Subject
     from celeus.operations.certificates.audit import Audit
@@ -79,6 +81,14 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         Path | None,
         typer.Option(help="A file that certificate or attestation has to name."),
     ] = None,
+    identity: Annotated[
+        str | None,
+        typer.Option(help="The identity that signed a bundle of Sigstore, such as an address."),
+    ] = None,
+    issuer: Annotated[
+        str | None, typer.Option(help="The service that vouched for the identity, a URL.")
+    ] = None,
+    trust_config: TrustConfig = None,
     seconds: Annotated[
         float, typer.Option(help="Most processor time to spend; at most a day.")
     ] = 600.0,
@@ -94,6 +104,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     --public-key also checks who signed it. --noted also checks that the ledger starts with the
     events it had when somebody noted `sequence` and `ledger_head` from the session's status.
     --timestamp-roots also checks when it was opened, by the word of a timestamping service.
+    --identity and --issuer check who signed a bundle of Sigstore, with its roots fetched anew.
     """
     from celeus.core.certificate.attestation import FalseAttestation
     from celeus.operations.certificates.signing_keys import trusted_key
@@ -105,23 +116,39 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         "timestamp_roots": timestamp_roots,
     }
     trusted = None if public_key is None else trusted_key(public_key)
+    signer = _signer(identity, issuer, trust_config)
+    opened = partial(_files, paths, signer, trust_config)
     try:
-        report, subjects = _verified(paths, subject, trusted, noted or [], seconds)
+        report, subjects = _verified(opened, subject, trusted, noted or [], seconds)
     except FalseAttestation as error:
         _echo(f"celeus: does not hold: {error}", err=True)
         raise SystemExit(1) from None
     if as_json:
         more = {"verdict": report.verdict, "subjects": [asdict(named) for named in subjects]}
-        typer.echo(json.dumps(report.to_dict() | more, indent=2))
+        signed = {} if signer is None else {"attested_by": asdict(signer)}
+        typer.echo(json.dumps(report.to_dict() | more | signed, indent=2))
     elif report.checked:
-        _print(report, subjects)
+        _print(report, subjects, signer)
     if not report.valid:
         _echo(f"celeus: {report.line}", err=True)
         raise SystemExit(1 if report.verdict == "does not hold" else 2)
 
 
+def _signer(identity: str | None, issuer: str | None, trust_config: Path | None) -> "Signer | None":
+    """Return the identity that has to have signed a bundle, if one is given; refuses half of it."""
+    from celeus.core.certificate.attestation import Signer
+
+    if identity and issuer:
+        return Signer(identity, issuer)
+    if (identity, issuer, trust_config) == (None, None, None):
+        return None
+    field = "issuer" if identity else "identity"
+    rule = "given: a bundle of Sigstore is checked by --identity and --issuer"
+    raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule)
+
+
 def _verified(
-    paths: Mapping[str, Path | None],
+    opened: "Callable[[ExitStack], tuple[dict[str, IO[bytes]], tuple[Subject, ...]]]",
     subject: Path | None,
     trusted: bytes | None,
     noted: Sequence[str],
@@ -142,7 +169,7 @@ def _verified(
     bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
     heads = dict(map(_head, noted))
     with ExitStack() as stack:
-        files, subjects = _files(paths, stack)
+        files, subjects = opened(stack)
         digest = None if subject is None else sha256_of(subject)
         report = Report.from_dict(asyncio.run(report_on(files, trusted, bounds, heads)))
     if report.valid:
@@ -231,11 +258,11 @@ def _echo(line: str, *, err: bool = False) -> None:
     typer.echo(one_line(line), err=err)
 
 
-def _print(report: "Report", subjects: "tuple[Subject, ...]") -> None:
-    named = report.valid and report.claim is not None and "subject" in report.claim
-    source = "named at the opening" if named else "says whoever signed the certificate"
-    for subject in subjects:
-        _echo(f"about {subject}, {source}")
+def _print(
+    report: "Report", subjects: "tuple[Subject, ...]", signer: "Signer | None" = None
+) -> None:
+    for line in _about(report, subjects, signer):
+        _echo(line)
     if report.claim is not None:
         _echo(_claim(report.claim))
         if report.sentence is not None:
@@ -254,6 +281,19 @@ def _print(report: "Report", subjects: "tuple[Subject, ...]") -> None:
         _echo(f"not checked: {name} ({reason})")
     if report.valid:
         _echo(report.line)
+
+
+def _about(
+    report: "Report", subjects: "tuple[Subject, ...]", signer: "Signer | None"
+) -> Iterator[str]:
+    """Yield lines on what was evaluated, and on whose word that rests."""
+    source = "says whoever signed the certificate"
+    if signer is not None:
+        yield f"attested by {signer.identity}, says {signer.issuer}"
+        source = f"says {signer.identity}"
+    if report.valid and report.claim is not None and "subject" in report.claim:
+        source = "named at the opening"
+    yield from (f"about {subject}, {source}" for subject in subjects)
 
 
 def _circumstances(report: "Report", *, named: bool) -> Iterator[str]:
@@ -391,7 +431,10 @@ def _head(text: str) -> tuple[int, bytes]:
 
 
 def _files(
-    paths: Mapping[str, Path | None], stack: ExitStack
+    paths: Mapping[str, Path | None],
+    signer: "Signer | None",
+    trust_config: Path | None,
+    stack: ExitStack,
 ) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
     """Open the files, attestations and bundles as what is in them; also what they are about."""
     files: dict[str, IO[bytes]] = {
@@ -400,11 +443,15 @@ def _files(
         if path is not None
     }
     files["certificate"] = _ending(files["certificate"], stack)
-    subjects = _unattested(files, stack)
+    found = _attestation(files["certificate"], signer, trust_config)
+    if found is not None:
+        files["certificate"] = stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
+        files["certificate"].write(found.certificate)
+        files["certificate"].seek(0)
     bundled = _unbundled(files["certificate"], stack)
     if "pool" in files and bundled:
         raise InvalidValue("pool must be left out beside a bundle", field="pool")
-    return files | bundled, subjects
+    return files | bundled, () if found is None else found.subjects
 
 
 def _ending(file: IO[bytes], stack: ExitStack) -> IO[bytes]:
@@ -419,25 +466,37 @@ def _ending(file: IO[bytes], stack: ExitStack) -> IO[bytes]:
     return copy
 
 
-def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject, ...]":
-    """Put the certificate in the place of its attestation; returns what that is about."""
-    from celeus.core.certificate.attestation import is_envelope, read_attestation
+def _attestation(
+    file: IO[bytes], signer: "Signer | None", trust_config: Path | None
+) -> "Attestation | None":
+    """Return what an attestation holds, None for another file; refuses one it has no signer of."""
+    from celeus.core.certificate.attestation import (
+        is_envelope,
+        is_sigstore_bundle,
+        read_attestation,
+    )
     from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
 
-    file = files["certificate"]
     try:
         beginning = file.read(BEGINNING)
     except OSError:
         # Whoever reads all of it says so
-        return ()
+        beginning = b""
     file.seek(0)
+    if is_sigstore_bundle(beginning) and signer is not None:
+        from celeus.operations.certificates.sigstore_bundles import read_bundle
+
+        content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
+        return read_bundle(content, signer, read_trust_config(trust_config))
+    if is_sigstore_bundle(beginning):
+        rule = "given, and --issuer: this is a bundle of Sigstore, which any identity can sign"
+        raise InvalidValue(f"identity must be {rule}", field="identity", rule=rule)
+    if signer is not None:
+        rule = "left out: this is no bundle of Sigstore"
+        raise InvalidValue(f"identity must be {rule}", field="identity", rule=rule)
     if not is_envelope(beginning):
-        return ()
-    found = read_attestation(b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES)))
-    files["certificate"] = stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
-    files["certificate"].write(found.certificate)
-    files["certificate"].seek(0)
-    return found.subjects
+        return None
+    return read_attestation(b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES)))
 
 
 def _check_subject(found: str, digest: str, subjects: "tuple[Subject, ...]") -> None:

@@ -1,12 +1,16 @@
 """Attestations: in-toto statements on certificates, in DSSE envelopes."""
 
 import base64
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives import serialization
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]  # it is in the manual
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.attestation import (
@@ -53,12 +57,31 @@ def test_the_signature_is_over_what_the_protocol_says(envelope: bytes) -> None:
     kind = b"application/vnd.in-toto+json"
     parts = [b"DSSEv1", str(len(kind)).encode(), kind, str(len(payload)).encode(), payload]
     (signature,) = document["signatures"]
-    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["keyid"]))
-    public.verify(base64.b64decode(signature["sig"]), b" ".join(parts))
+    KEY.public_key().verify(base64.b64decode(signature["sig"]), b" ".join(parts))
     statement = json.loads(payload)
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
     assert statement["subject"][0] == {"name": MODEL.name, "digest": {"sha256": MODEL.digest}}
     assert {*statement} == {"_type", "subject", "predicateType", "predicate"}
+
+
+def test_other_verifiers_take_it(envelope: bytes) -> None:
+    """Those in Go skip a signature whose id is not its key's fingerprint, others want an id."""
+    public = KEY.public_key()
+    form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    digest = hashlib.sha256(base64.b64decode(public.public_bytes(*form).split()[1])).digest()
+    keyid = f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+    key = SSlibKey.from_crypto(public, keyid)
+    assert [*Envelope.from_dict(json.loads(envelope)).verify([key], 1)] == [keyid]
+    for other in (
+        SSlibKey.from_crypto(OTHER_KEY.public_key(), keyid),
+        SSlibKey.from_crypto(public, public_of(KEY).hex()),
+    ):
+        with pytest.raises(VerificationError):
+            Envelope.from_dict(json.loads(envelope)).verify([other], 1)
+    changed = json.loads(envelope)
+    changed["payload"] = base64.b64encode(base64.b64decode(changed["payload"]) + b" ").decode()
+    with pytest.raises(VerificationError):
+        Envelope.from_dict(changed).verify([key], 1)
 
 
 def resigned(envelope: bytes, change: Callable[[dict[str, Any]], object], key: Any) -> bytes:  # noqa: ANN401 -- a private key

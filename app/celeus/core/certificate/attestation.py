@@ -14,7 +14,7 @@ from typing import Any, Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.certificate.ed25519 import fingerprint, public_of, sign, signed_by
 from celeus.core.plain import Mismatch, listed
 from celeus.core.plans.subject import Subject
 from celeus.errors import InvalidValue
@@ -24,10 +24,19 @@ PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:celeus:certificate:1"
 _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
+_BUNDLE = re.compile(rb'\s*\{\s*"(mediaType|verificationMaterial|dsseEnvelope|messageSignature)"')
 
 
 class FalseAttestation(ValueError):
-    """The envelope was not signed by the certificate's key, or is about something else."""
+    """An attestation was not signed by whoever had to, or is about something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """An identity that has to have signed, and the service that has to have vouched for it."""
+
+    identity: str
+    issuer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +50,30 @@ class Attestation:
 def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519PrivateKey) -> bytes:
     """Return the envelope of a certificate and its subjects, signed by the certificate's key.
 
+    Raises InvalidValue as ``statement_of`` does, and for the key of another certificate.
+    """
+    payload = statement_of(certificate, subjects)
+    if _public_key(json_of(certificate)) != public_of(key).hex():
+        raise _refused("key", "the key that signed the certificate")
+    signature = base64.b64encode(sign(signed_bytes(payload), key)).decode()
+    envelope = {
+        "payloadType": PAYLOAD_TYPE,
+        "payload": base64.b64encode(payload).decode(),
+        # Verifiers in Go skip a signature whose id is not the fingerprint of their key
+        "signatures": [{"keyid": fingerprint(public_of(key)), "sig": signature}],
+    }
+    return canonical_json(envelope)
+
+
+def statement_of(certificate: bytes, subjects: Sequence[Subject]) -> bytes:
+    """Return the in-toto statement on a certificate and its subjects.
+
     A certificate that names its subjects is about these; ``subjects`` may be left out then, or be
-    some of them. Raises InvalidValue for others, for a file that is no certificate, and for the key
-    of another one.
+    some of them. Raises InvalidValue for others, and for a file that is no certificate.
     """
     document = _object(certificate, "file", "a certificate")
     if canonical_json(document) != certificate or _public_key(document) is None:
         raise _refused("file", "a certificate as it was issued")
-    if _public_key(document) != public_of(key).hex():
-        raise _refused("key", "the key that signed the certificate")
     if named := subjects_in(document):
         if other := _other(subjects, named):
             rule = "what the certificate names"
@@ -67,19 +91,17 @@ def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519Privat
         "predicateType": PREDICATE_TYPE,
         "predicate": document,
     }
-    payload = canonical_json(statement)
-    signature = base64.b64encode(sign(signed_bytes(payload), key)).decode()
-    envelope = {
-        "payloadType": PAYLOAD_TYPE,
-        "payload": base64.b64encode(payload).decode(),
-        "signatures": [{"keyid": public_of(key).hex(), "sig": signature}],
-    }
-    return canonical_json(envelope)
+    return canonical_json(statement)
 
 
 def is_envelope(beginning: bytes) -> bool:
     """Return whether a file that begins so is meant as an envelope: no certificate begins so."""
     return _ENVELOPE.match(beginning) is not None
+
+
+def is_sigstore_bundle(beginning: bytes) -> bool:
+    """Return whether a file that begins so is meant as a bundle of Sigstore."""
+    return _BUNDLE.match(beginning) is not None
 
 
 def read_attestation(envelope: bytes) -> Attestation:
@@ -92,12 +114,8 @@ def read_attestation(envelope: bytes) -> Attestation:
     payload = _decoded(document.get("payload"))
     if document.get("payloadType") != PAYLOAD_TYPE or payload is None:
         raise _refused("payloadType", f"an envelope of {PAYLOAD_TYPE}")
-    statement = _object(payload, "payload", "an in-toto statement")
-    kinds = statement.get("_type"), statement.get("predicateType")
-    if kinds != (STATEMENT_TYPE, PREDICATE_TYPE):
-        raise _refused("predicateType", f"{PREDICATE_TYPE} in a statement of {STATEMENT_TYPE}")
-    certificate = statement.get("predicate")
-    public_key = _public_key(certificate)
+    statement = _statement(payload)
+    public_key = _public_key(statement["predicate"])
     signatures = document.get("signatures")
     if public_key is None or not isinstance(signatures, list):
         raise _refused("predicate", "a certificate")
@@ -107,7 +125,31 @@ def read_attestation(envelope: bytes) -> Attestation:
     key, message = bytes.fromhex(public_key), signed_bytes(payload)
     if not any(value is not None and signed_by(message, value, key) for value in found):
         raise FalseAttestation("no signature of it is by the key that signed the certificate")
-    subjects = _subjects(statement.get("subject"))
+    return _attestation(statement)
+
+
+def read_statement(payload: bytes) -> Attestation:
+    """Return what a statement attests, whose signature was verified before.
+
+    Raises FalseAttestation where it is not about what its certificate names, InvalidValue for
+    another statement.
+    """
+    return _attestation(_statement(payload))
+
+
+def _statement(payload: bytes) -> dict[str, Any]:
+    """The members of a statement on a certificate; refuses another one."""
+    statement = _object(payload, "payload", "an in-toto statement")
+    kinds = statement.get("_type"), statement.get("predicateType")
+    if kinds != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise _refused("predicateType", f"{PREDICATE_TYPE} in a statement of {STATEMENT_TYPE}")
+    if not isinstance(statement.get("predicate"), dict):
+        raise _refused("predicate", "a certificate")
+    return statement
+
+
+def _attestation(statement: dict[str, Any]) -> Attestation:
+    certificate, subjects = statement["predicate"], _subjects(statement.get("subject"))
     named = subjects_in(certificate)
     others = [subject for subject in subjects if subject not in named]
     if named and others:

@@ -1,9 +1,10 @@
 """Ed25519 (RFC 8032): one signature for one message and key, so the same bytes sign the same."""
 
+import base64
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 ALGORITHM: Final = "Ed25519"
@@ -53,6 +54,13 @@ def of_small_order(public: bytes) -> bool:
 def public_of(key: Ed25519PrivateKey) -> bytes:
     """The 32 bytes of the public key."""
     return key.public_key().public_bytes_raw()
+
+
+def fingerprint(public: bytes) -> str:
+    """The SHA-256 fingerprint of a public key, as `ssh-keygen -l` writes it."""
+    key = Ed25519PublicKey.from_public_bytes(public)
+    digest = serialization.ssh_key_fingerprint(key, hashes.SHA256())
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 def public_to_pem(public: bytes) -> bytes:
