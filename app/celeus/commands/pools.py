@@ -1,7 +1,7 @@
 """A pool by its id, or made of a file, and what is asked of a session on it: shared options."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,6 +43,12 @@ Alpha = Annotated[
     typer.Option(metavar=NUMBER, help="Probability of ever being wrong; default: 0.05."),
 ]
 POOL_ID = re.compile(r"pool_[0-9a-f]{32}")
+POOL_MEMBERS = {
+    "loss": {"kind": "kind", "lower": "lower", "upper": "upper"},
+    "score": {"score_name": "name", "score_better": "better"},
+    "systems": {"system_a": "a", "system_b": "b", "normalisation": "normalisation"},
+}
+"""Members of a new pool that `--given` says, by the names they have in the query of an upload."""
 
 
 def check_amounts(**written: str | None) -> None:
@@ -104,7 +110,12 @@ def pool_of(
     If what the new one was made for is refused, it is deleted where the key may do so. Raises
     InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
-    members = file_members(mapping, given)
+    members = file_members(
+        mapping, given, [name for names in POOL_MEMBERS.values() for name in names]
+    )
+    for member, names in POOL_MEMBERS.items():
+        if part := {name: members.pop(text) for text, name in names.items() if text in members}:
+            members[member] = part
     if POOL_ID.fullmatch(pool):
         if members:
             rule = "left out with a pool that is there"
@@ -123,11 +134,13 @@ def pool_of(
         raise
 
 
-def file_members(mapping: list[str] | None, given: list[str] | None) -> dict[str, Any]:
-    """Return roles of columns and answers about a file by their names in Python."""
+def file_members(
+    mapping: list[str] | None, given: list[str] | None, more: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return roles of columns and answers about a file by their names in Python, ``more`` too."""
     from celeus.client.calls import ANSWERS
 
-    members = answers_of(given, ANSWERS)
+    members = answers_of(given, (*ANSWERS, *more))
     for name in SEVERAL & members.keys():
         # Those of columns, as COLUMN=VALUE
         pairs = [text.rpartition("=") for text in members[name]]
