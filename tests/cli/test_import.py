@@ -11,6 +11,7 @@ from tests.cli.calling import Answer, Run, simulated
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, lm_eval, losses
 
 ITEMS, MODELS = 300, 7
+OPENED = ": celeus open --given kind=bounded --given lower=0 --given upper=1"
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
         "2 items; held out: mockllm/a, mean loss 0.25",
         "1 of them answered several times: the loss is their mean, the answer shown the first",
         "no surrogate: give the logs of other models on the same task",
-        f"wrote {out} and {tmp_path / 'pool.npz'}; the losses are bounded",
+        f"wrote {out} and {tmp_path / 'pool.npz'}; the losses are bounded{OPENED}",
     ]
     with np.load(tmp_path / "pool.npz") as read:
         assert read["loss"].tolist() == [0.5, 0]
@@ -252,7 +253,7 @@ def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     assert rows[0]["payload"] == {"question": "Why?", "reference": "x"}
     assert [row["surrogate"] for row in rows] == [0.5, 0.5]
     assert "wrote " in answer.out
-    assert answer.out.endswith("; the losses are bounded\n")
+    assert answer.out.endswith(f"; the losses are bounded{OPENED}\n")
     assert "1 of them without a score there: the mean of all stands for it" in answer.out
 
 

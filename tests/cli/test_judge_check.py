@@ -109,3 +109,24 @@ def test_a_report_that_cannot_be_written_is_one_line(terminal: Terminal) -> None
     answer = terminal("q", "--at-least", "tpr=80%", "--report", "/dev/full")
     assert answer.status == 1
     assert "celeus: /dev/full cannot be written: " in answer.err
+
+
+def test_what_the_file_leaves_open_is_asked_with_the_options_that_answer(
+    terminal: Terminal,
+) -> None:
+    terminal.write(0.5)
+    file = terminal.folder / "answers.csv"
+    head, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([f"{head},score", *(f"{row},0.25" for row in rows)]))
+    asking = terminal("q", "--at-least", "tpr=80%")
+    assert (asking.status, asking.out) == (1, "")
+    assert "\n    --given better=lower: " in asking.err
+    assert asking.err.splitlines()[-1].endswith("answer each by one of its options")
+    answered = terminal("yq", "--at-least", "tpr=80%", "--given", "better=lower")
+    assert answered.status == 3, answered.err
+    assert "question: " in answered.err
+    assert "fail" not in answered.err
+    roles = ("--mapping", "question=question", "--mapping", "id=id")
+    shown = terminal("q", "--at-least", "tpr=80%", *roles)
+    assert shown.status == 3, shown.err
+    assert "answer: " not in shown.err

@@ -80,6 +80,26 @@ def test_what_a_file_leaves_open_is_asked_with_the_options_that_answer(
         assert asking.err.splitlines()[-1].endswith("answer each by one of its options")
 
 
+def test_a_file_of_pairs_is_opened_once_its_systems_are_named(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "pairs.jsonl"
+    answers = {"a": {"answer": "yes"}, "b": {"answer": "no"}}
+    file.write_text("\n".join(json.dumps({"id": f"q{n}", **answers}) for n in range(9)))
+    refused = run("open", file, "--settings", "decide.margin=0.02")
+    assert refused.status == 1
+    assert "a must be left out, unless system_a and system_b name the two" in refused.err
+    named = ("--given", "system_a=old", "--given", "system_b=new", "--given", "kind=bounded")
+    ends = ("--given", "lower=0", "--given", "upper=4")
+    opened = run("open", file, "--settings", "decide.margin=1", *named, *ends)
+    assert opened.status == 0, opened.err
+    with Client(service.url, ADMIN) as client:
+        status = client.session(opened.out.split()[0]).status()
+    assert status.raw["systems"]["b"] == "new"
+    pool = opened.err.split()[-1]
+    assert run("plan", pool, "--given", "kind=bounded").status == 1
+
+
 def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text(ANSWERS)

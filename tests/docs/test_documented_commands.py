@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from celeus.operations.certificates.signing_keys import make_key
 from tests.docs.pages import README, ROOT, blocks
 from tests.keys import ADMIN, bearer
-from tests.servers import Service, running_services
+from tests.servers import Service
 
 BASH = shutil.which("bash") or "/bin/sh"
 _MARK = "@@@ block"
@@ -34,16 +32,6 @@ curl() {
     return $status
 }
 """
-
-
-@pytest.fixture(scope="module")
-def signing(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that signs certificates."""
-    key = tmp_path_factory.mktemp("key") / "signing.pem"
-    make_key(key)
-    environment = {"CELEUS_SIGNING_KEY_FILE": str(key)}
-    with running_services(1, postgres_url, environment=environment) as (service,):
-        yield service
 
 
 @pytest.fixture

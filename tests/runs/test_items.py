@@ -266,3 +266,18 @@ def test_a_guess_off_the_scale_is_refused_with_the_value_of_the_file(tmp_path: P
         item_rows(path, scale_of("zero_one"))
     assert (caught.value.rule or "").startswith("surrogate: a number from 0 to 1")
     assert caught.value.value == "5.0"
+
+
+def test_columns_that_are_groups_are_kept_by_name_and_named_in_the_call_that_answers(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text("question,answer,verdict,score\n1?,1,pass,0.2\n2?,3,fail,0.9\n")
+    with pytest.raises(celeus.NeedsAnswer, match=r'better=…, groups=\["verdict"\]\) takes the'):
+        celeus.read_items(file, groups=["verdict"])
+    items = celeus.read_items(file, groups=["verdict"], better="lower")
+    assert [item["groups"] for item in items] == [{"verdict": "pass"}, {"verdict": "fail"}]
+    session = celeus.judge_check(
+        items, None, verdict="verdict", positive="pass", tpr=0.9, file=tmp_path / "run.jsonl"
+    )
+    assert session.status().round == 0

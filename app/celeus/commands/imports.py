@@ -126,6 +126,13 @@ def imports(  # noqa: PLR0913 -- one parameter an option
     typer.echo(json.dumps(done) if as_json else "\n".join(done["lines"]))
 
 
+_WAYS = {
+    "zero_one": "",
+    "bounded": ": celeus open --given kind=bounded --given lower=0 --given upper=1",
+}
+"""Ways to open a file of losses of a kind, where that is not what is taken for granted."""
+
+
 def _import(
     form: str, paths: list[Path], options: "Options", shared: ImportOptions
 ) -> dict[str, Any]:
@@ -161,7 +168,7 @@ def _import(
         if summary != (of_pool := _summary(pool)):
             lines += of_pool
         kind = kind_of(rows, outputs=shared.each_output)
-        lines.append(f"wrote {' and '.join(map(str, made))}; the losses are {kind}")
+        lines.append(f"wrote {' and '.join(map(str, made))}; the losses are {kind}{_WAYS[kind]}")
     return {
         "format": form,
         "files": [*map(str, made)],

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.gate import STATUS, GateCommand
-from celeus.commands.options import check_file
-from celeus.commands.pools import rates_of
+from celeus.commands.options import Given, check_file
+from celeus.commands.options import Mapping as Roles
+from celeus.commands.pools import asked_as_options, file_members, rates_of
 from celeus.shorten import one_line
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
             " kappa; repeat it.",
         ),
     ],
+    mapping: Roles = None,
+    given: Given = None,
     report: Annotated[Path | None, typer.Option(help="File for a report, HTML.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
@@ -61,13 +64,15 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     again it goes on where it was: what was said lies in the folder .celeus.
     """
     from celeus.gates.reports import write
-    from celeus.runs import certify
+    from celeus.runs.certify import judge_check as opened
+    from celeus.runs.items import read_items
 
     asked = rates_of(at_least)
     check_file(report)
-    session = certify.judge_check(
-        file, None, verdict=verdict, positive=positive, people=people, **asked
-    )
+    groups = [verdict] if people is None else [verdict, people]
+    with asked_as_options(file):
+        items = read_items(file, groups=groups, **file_members(mapping, given))
+    session = opened(items, None, verdict=verdict, positive=positive, people=people, **asked)
     _ask(session)
     status, claims = session.status(), session.claims()
     if report is not None:

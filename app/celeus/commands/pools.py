@@ -1,7 +1,7 @@
 """A pool by its id, or made of a file, and what is asked of a session on it: shared options."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,6 +43,12 @@ Alpha = Annotated[
     typer.Option(metavar=NUMBER, help="Probability of ever being wrong; default: 0.05."),
 ]
 POOL_ID = re.compile(r"pool_[0-9a-f]{32}")
+POOL_MEMBERS = {
+    "loss": {"kind": "kind", "lower": "lower", "upper": "upper"},
+    "score": {"score_name": "name", "score_better": "better"},
+    "systems": {"system_a": "a", "system_b": "b", "normalisation": "normalisation"},
+}
+"""Members of a new pool that `--given` says, by the names they have in the query of an upload."""
 
 
 def check_amounts(**written: str | None) -> None:
@@ -104,7 +110,12 @@ def pool_of(
     If what the new one was made for is refused, it is deleted where the key may do so. Raises
     InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
-    members = _members(mapping, given)
+    members = file_members(
+        mapping, given, [name for names in POOL_MEMBERS.values() for name in names]
+    )
+    for member, names in POOL_MEMBERS.items():
+        if part := {name: members.pop(text) for text, name in names.items() if text in members}:
+            members[member] = part
     if POOL_ID.fullmatch(pool):
         if members:
             rule = "left out with a pool that is there"
@@ -123,11 +134,13 @@ def pool_of(
         raise
 
 
-def _members(mapping: list[str] | None, given: list[str] | None) -> dict[str, Any]:
-    """Return roles of columns and answers about a file as members of a new pool."""
+def file_members(
+    mapping: list[str] | None, given: list[str] | None, more: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return roles of columns and answers about a file by their names in Python, ``more`` too."""
     from celeus.client.calls import ANSWERS
 
-    members = answers_of(given, ANSWERS)
+    members = answers_of(given, (*ANSWERS, *more))
     for name in SEVERAL & members.keys():
         # Those of columns, as COLUMN=VALUE
         pairs = [text.rpartition("=") for text in members[name]]
@@ -141,22 +154,29 @@ def _members(mapping: list[str] | None, given: list[str] | None) -> dict[str, An
 
 
 def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
-    from celeus.intake.questions import question_lines
-
     if not file.is_file():
         rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
         raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
     if not file.stat().st_size:
         raise InvalidValue(f"{file} has no items", field="pool", rule="a file with an item a row")
-    try:
+    with asked_as_options(file):
         made = client.create_pool(file.stem, file, **members)
+    typer.echo(f"celeus: {file} is now {made.id}", err=True)
+    return made
+
+
+@contextmanager
+def asked_as_options(file: Path) -> Iterator[None]:
+    """Print the questions that a file leaves open, with the options that answer them."""
+    from celeus.intake.questions import question_lines
+
+    try:
+        yield
     except NeedsAnswer as refusal:
         for line in question_lines(refusal.questions):
             typer.echo(one_line(line), err=True)
         message = f"{file} leaves questions open: answer each by one of its options"
         raise NeedsAnswer(message, field=refusal.field) from None
-    typer.echo(f"celeus: {file} is now {made.id}", err=True)
-    return made
 
 
 def _delete(client: "Client", pool: "Pool") -> None:

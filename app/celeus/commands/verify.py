@@ -277,8 +277,8 @@ def _print(
     elif report.claim is not None and "timestamp" not in report.unchecked:
         _echo("no time stamp: when it was opened rests on the issuer's word")
     _echo(f"checked: {', '.join(report.checked)}")
-    for name, reason in report.unchecked.items():
-        _echo(f"not checked: {name} ({reason})")
+    for line in _unchecked(report):
+        _echo(line)
     if report.valid:
         _echo(report.line)
 
@@ -294,6 +294,15 @@ def _about(
     if report.valid and report.claim is not None and "subject" in report.claim:
         source = "named at the opening"
     yield from (f"about {subject}, {source}" for subject in subjects)
+
+
+def _unchecked(report: "Report") -> Iterator[str]:
+    """Yield a line for each reason why checks were not made, with these checks."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in report.unchecked.items():
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        yield f"not checked: {', '.join(names)} ({reason})"
 
 
 def _circumstances(report: "Report", *, named: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -56,6 +57,7 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     rows: str | None = None,
     metric: str | None = None,
     filter: str | None = None,  # noqa: A002 -- as `create_pool` has it
+    groups: Sequence[str] = (),
     loss: str | tuple[float, float] = "zero_one",
 ) -> list[dict[str, Any]]:
     """Return the items in a table or a log: dicts with `id`, `payload` and more, for `certify`.
@@ -72,8 +74,9 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     (`items`, `runs`, of which ``target`` `runs` gives the mean, `first`, `mean` or `COLUMN=VALUE`)
     says what rows of one id are, and items that are `runs` have it as a member. ``rows``
     (`with_id`, `all`) says whether those without an id are items, or which table of a file is
-    meant. ``metric`` and ``filter`` choose among those of a log. ``loss`` is that of the session:
-    surrogates are on its scale.
+    meant. ``metric`` and ``filter`` choose among those of a log. ``groups`` are columns that nobody
+    sees and that stand in an item's `groups`, such as the verdicts that `judge_check` checks.
+    ``loss`` is that of the session: surrogates are on its scale.
 
     Raises `celeus.NeedsAnswer`, with all questions that are open and the arguments that answer
     them, where the file does not say what a number means or what the judge is to see; and
@@ -82,7 +85,8 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     answers = {"answer": answer, "better": better, "scale": scale, "missing": missing}
     answers |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
     _check_answers(answers, mapping)
-    items = _read(source, scale_of(loss), options_of(file_answers(answers), mapping))[0]
+    options = replace(options_of(file_answers(answers), mapping), groups=tuple(groups))
+    items = _read(source, scale_of(loss), options)
     return [item | AS_RUNS for item in items] if repeats == "runs" else items
 
 
@@ -100,11 +104,7 @@ def item_rows(
         check_sample(target, runs=runs)
         if not table or not isinstance(table[0], Mapping) or _are_items(table[0]):
             return plain_rows(table)
-    rows, made = _read(table, scale, Options(groups=groups))
-    for row in rows if made and groups else ():
-        if "group" in row:
-            row["groups"] = {groups[0]: row.pop("group")}
-    return rows
+    return _read(table, scale, Options(groups=groups))
 
 
 def _without_mark(rows: Iterable[object]) -> tuple[list[object], bool]:
@@ -170,25 +170,26 @@ def _are_items(row: Mapping[Any, Any]) -> bool:
     return are_items([str(name) for name in row])
 
 
-def _read(
-    source: object, scale: LossScale, options: Options | None = None
-) -> tuple[list[dict[str, Any]], bool]:
-    """The items in a table or log, and whether they were made of columns."""
+def _read(source: object, scale: LossScale, options: Options) -> list[dict[str, Any]]:
+    """The items in a table or log; those made of columns have its groups by name."""
     path = str(Path(source)) if isinstance(source, str | os.PathLike) else None
     name = path or "the table"
     with _opened(source) as file:
         called = "" if path is None else Path(path).name
-        given = SentFile(called, options=options or Options())
         try:
-            return _items(file, given, scale, name)
+            rows, made = _items(file, SentFile(called, options=options), scale, name)
         except NeedsAnswer as refusal:
-            raise _asked(refusal, path, scale) from None
+            raise _asked(refusal, path, scale, options.groups) from None
         except InvalidValue as refusal:
             raise _of_source(refusal, name) from None
         except _MALFORMED as error:
             detail = f"{name} cannot be read: {type(error).__name__}: {error}"
             rule = "a table, or a whole log of a finished run"
             raise InvalidValue(detail, field="items", rule=rule) from error
+    for row in rows if made and options.groups else ():
+        if "group" in row:
+            row["groups"] = {options.groups[0]: row.pop("group")}
+    return rows
 
 
 def _of_source(refusal: InvalidValue, name: str) -> InvalidValue:
@@ -306,12 +307,16 @@ def _roles(table: Table) -> str:
     )
 
 
-def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAnswer:
+def _asked(
+    refusal: NeedsAnswer, path: str | None, scale: LossScale, groups: Sequence[str]
+) -> NeedsAnswer:
     """The same questions, with the call that answers them."""
     names = dict.fromkeys(question["name"] for question in refusal.questions)
     answers = [f"{name}=…" for name in names]
     if scale.kind != "zero_one":
         answers.append(f"loss=({scale.lower:g}, {scale.upper:g})")
+    if groups:
+        answers.append(f"groups={json.dumps([*groups], ensure_ascii=False)}")
     source = "items" if path is None else json.dumps(path, ensure_ascii=False)
     call = f"celeus.read_items({source}, {', '.join(answers)})"
     head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"

@@ -124,7 +124,7 @@ def _placed(
 ) -> tuple[list[Placed], str]:
     """A role for every column, and where they are from."""
     if options.roles is not None:
-        return by_mapping(columns, options.roles), "given"
+        return with_groups(by_mapping(columns, options.roles), options.groups), "given"
     names = {column.name for column in columns}
     before = next(
         (

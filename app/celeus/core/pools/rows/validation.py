@@ -15,6 +15,7 @@ import numpy as np
 from celeus.core.canonical import EXACT, canonical_json
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows.fields import FIELDS
+from celeus.core.pools.systems import SIDES
 from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT, WEIGHT_RULE
 from celeus.shorten import VALUE_LENGTH, as_json, printable
 
@@ -37,6 +38,7 @@ divided by their sum afterwards."""
 STATED = frozenset({"known", "loss_lower", "loss_upper", "bound_reason"})
 """Fields of a row that state something of its loss."""
 """Fields that only the items have of whose losses something is stated."""
+PAIR_RULE = "left out, unless system_a and system_b name the two systems of the pool"
 TEXT_RULE = f"a string of 1 to {MAX_TEXT} characters without U+0000"
 PAYLOAD_RULE = (
     f"a string or JSON object of finite numbers, at most {MAX_PAYLOAD_BYTES} bytes with every"
@@ -157,7 +159,10 @@ def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Viola
     """Everything wrong with a row (nulls taken out); empty when it can become an item."""
     if not isinstance(row, dict):
         return [not_an_object(row)]
-    violations = [*strange_members(row, FIELDS)]
+    strange = strange_members(row, FIELDS)
+    violations = [
+        (name, PAIR_RULE if name in SIDES else rule, value) for name, rule, value in strange
+    ]
     if not is_text(row.get("id")):
         violations.append(("id", TEXT_RULE, row.get("id")))
     if "payload" in row and encode_payload(row["payload"]) is None:
