@@ -21,7 +21,7 @@ from celeus.api.wire.uploads import FORMATS, Format
 from celeus.core.insights.figures import count
 from celeus.errors import Busy, InvalidValue, NeedsAnswer, RateLimited, Refusal, Unavailable
 from celeus.shorten import as_json
-from celeus.web.forms import validated
+from celeus.web.forms import number_in, validated
 from celeus.web.wording import counted, sentence, short
 
 ROLES: Final = {
@@ -447,7 +447,7 @@ class FileForm:
         levels: list[dict[str, object]] = [
             {
                 "name": self.levels[at].name.strip(),
-                "grade": _number(self.levels[at].grade, f"levels.{place}.grade"),
+                "grade": number_in(self.levels[at].grade, f"levels.{place}.grade"),
                 "help": self.levels[at].help.strip() or None,
             }
             for place, at in enumerate(self._named)
@@ -455,7 +455,7 @@ class FileForm:
         return {"levels": json.dumps(levels)}
 
     def _number(self, name: str) -> float:
-        return _number(self[name], name)
+        return number_in(self[name], name)
 
     @property
     def must_choose(self) -> bool:
@@ -680,16 +680,6 @@ def _holds_two(file: IO[bytes]) -> bool:
         elif word != b"rejected" or match.start() - chosen <= _NEAR_BYTES:
             return True
     return False
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        found = float(text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise InvalidValue("This must be a number.", field=name)
-    return found
 
 
 def _shown(item: Mapping[str, Any]) -> ShownItem:
