@@ -58,6 +58,9 @@ def test_losses_and_preferences_become_guesses(
     [
         *("", "well", "[]", '{"loss": 1}', '{"loss": "1"}', '{"losses": [1]}', "{}"),
         *('{"losses": {"left": true, "right": 0}}', '{"preference": "a"}', '{"losses": [NaN, 1]}'),
+        *('{"preference": "left", "unjudgeable": "blurred"}', '{"unjudgeable": null}'),
+        *('{"unjudgeable": false}', '{"unjudgeable": " "}', '{"losses": [0, 1], "losses": [1, 0]}'),
+        *('{"losses": [0, 1], "preference": null}', f'{{"losses": [0, 1{"0" * 400}]}}'),
     ],
 )
 def test_rubbish_is_refused_with_what_is_expected_and_is_not_kept(run: Run, said: str) -> None:

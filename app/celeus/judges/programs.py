@@ -7,10 +7,10 @@ It is sent `{"id": …, "payload": …}`, of two systems with `left` and `right`
 
 import hashlib
 import json
-import math
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,10 +20,11 @@ from typing import IO, Any, Self
 
 from celeus.client.fingerprint import Fingerprint, fingerprint
 from celeus.errors import InvalidValue
-from celeus.judges.cases import NO_VERDICT, Case, Opinion
+from celeus.judges.cases import Case, Opinion
 from celeus.judges.reading import Reading
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.shorten import printable, shortened
+from celeus.strict_json import json_of
 
 PREFERENCES = {"left": -1.0, "tie": 0.0, "both_bad": 0.0, "right": 1.0}
 JUDGEMENTS = ("loss", "losses", "preference", "unjudgeable")
@@ -185,8 +186,8 @@ def _request_of(case: Case) -> dict[str, Any]:
 
 def _document(name: str, line: str) -> dict[str, Any]:
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
+        document = json_of(line)
+    except (ValueError, RecursionError, InvalidValue):
         document = None
     if isinstance(document, bool):
         raise _rubbish(name, document)
@@ -197,9 +198,11 @@ def _document(name: str, line: str) -> dict[str, Any]:
 
 def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
     reason = printable(str(answer.get("reason", "")))[:MOST_LETTERS]
+    if sum(name in answer for name in JUDGEMENTS) != 1:
+        raise _rubbish(name, answer)
     match answer:
-        case {"unjudgeable": why}:
-            return Opinion(reason=printable(str(why))[:MOST_LETTERS] or NO_VERDICT)
+        case {"unjudgeable": str(why)} if why.strip():
+            return Opinion(reason=printable(why)[:MOST_LETTERS])
         case {"loss": loss} if _is_number(loss) and not case.answers:
             return Opinion(loss=float(loss), guesses=(float(loss),), soft=(False,), reason=reason)
         case {"losses": {"left": left, "right": right}} if len(case.answers) == 2:
@@ -218,7 +221,8 @@ def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    # A whole number may be too large for any float, which comparing it does not need
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def _rubbish(name: str, answer: object) -> InvalidValue:
