@@ -121,4 +121,7 @@ def read_key() -> str | None:
     if len(content) > LONGEST_KEY_FILE:
         rule = f"a file of at most {LONGEST_KEY_FILE} bytes, with a key"
         raise InvalidValue(f"{name} must be {rule}", field=field, rule=rule)
+    if not text.strip():
+        rule = "a file with a key"
+        raise InvalidValue(f"{name} must be {rule}, and is empty", field=field, rule=rule)
     return text.strip()
