@@ -82,6 +82,8 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
     wider = run("plan", pool, *asked, "--settings", "risk=0.1", "--url", service.url, "--json")
     found = json.loads(wider.out)
     assert found["assumed_risks"] == pytest.approx({"tpr": 0.1, "tnr": 0.1}, abs=0.01)
+    kappa = run("plan", pool, *asked[:2], "--at-least", "kappa=0.5", "--url", service.url)
+    assert 0.5 < float(kappa.out.partition("a judge with kappa ")[2].split()[0]) < 1.0
     for wrong, why in (
         (("--settings", "risk=40%"), "which no judge does whose true-positive rate is 0.6"),
         (("--verdict", "verdict"), "COLUMN=POSITIVE"),

@@ -167,9 +167,14 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
 
 def _check_line(found: "Plan", pace: float) -> str:
     """The labels that a check of a judge takes, and what is assumed of the judge."""
+    from celeus.core.plans.judge_check import MEASURES
+
     (policy,) = found.raw["policies"]
     labels = policy["surrogate_useless"]["labels"]
-    assumed = ", ".join(f"{name} {1.0 - loss:.3g}" for name, loss in found.assumed_risks.items())
+    assumed = ", ".join(
+        f"{name} {MEASURES[name].lower + 1.0 - loss:.3g}"
+        for name, loss in found.assumed_risks.items()
+    )
     if labels is None:
         taken = f"more than {policy['surrogate_useless']['more_than']} labels"
     else:
