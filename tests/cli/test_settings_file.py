@@ -101,6 +101,17 @@ def test_a_file_may_come_on_standard_input_once(
     assert "- must be given once" in refused.err
 
 
+def test_messages_name_standard_input_and_not_the_copy_of_it(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed_in(monkeypatch, b"")
+    refused = run("import", "-", "--out", file.with_name("pool.ndjson"))
+    assert refused.err.startswith("celeus: standard input: The file is no table")
+    typed_in(monkeypatch, b"x = [")
+    refused = run("dev", "simulate", file, "--settings", "-")
+    assert refused.err.startswith("celeus: standard input is no TOML")
+
+
 def test_settings_on_standard_input_are_read_whole_or_refused(
     run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,8 @@ All = Annotated[
 
 
 STANDARD_INPUT = "-"
+_COPIES: list[str] = []
+"""Files of this process that hold what standard input held."""
 T = TypeVar("T")
 
 
@@ -73,12 +75,20 @@ def from_input(context: typer.Context, value: T) -> T:
     context.meta[STANDARD_INPUT] = True
     folder = context.with_resource(scratch_folder())
     copy = folder / "standard-input"
+    _COPIES.append(str(copy))
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     kind: Any = type(paths[found.index(True)])
     read: Any = [kind(copy) if read else path for path, read in zip(paths, found, strict=True)]
     chosen: T = read if isinstance(value, list) else read[0]
     return chosen
+
+
+def naming_input(message: str) -> str:
+    """Return a message that says "standard input" in place of the file it was copied to."""
+    for copy in _COPIES:
+        message = message.replace(copy, "standard input")
+    return message
 
 
 def confirm_all(what: str, ways: str, *, all_: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.file_answers import SEVERAL, answers_of, roles_of
-from celeus.commands.options import NUMBER, from_input
+from celeus.commands.options import NUMBER, from_input, naming_input
 from celeus.errors import InvalidValue, NeedsAnswer, Refusal, Unavailable
 from celeus.shorten import one_line
 from celeus.units import Amount, check_threshold, number_on
@@ -161,7 +161,7 @@ def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
             typer.echo(one_line(line), err=True)
         message = f"{file} leaves questions open: answer each by one of its options"
         raise NeedsAnswer(message, field=refusal.field) from None
-    typer.echo(f"celeus: {file} is now {made.id}", err=True)
+    typer.echo(naming_input(f"celeus: {file} is now {made.id}"), err=True)
     return made
 
 
