@@ -11,6 +11,7 @@ from celeus.units import (
     check_threshold,
     check_width,
     number_on,
+    with_point,
 )
 
 SHARE, DIFFERENCE, STARS = (0.0, 1.0), (-1.0, 1.0), (1.0, 10.0)
@@ -54,6 +55,23 @@ def test_what_is_no_number_is_refused_by_name(written: str | float) -> None:
     with pytest.raises(InvalidValue, match=r"margin must be a finite number, as 0\.1") as refusal:
         number_on(SHARE, written, "margin")
     assert refusal.value.field == "margin"
+
+
+@pytest.mark.parametrize(
+    ("written", "pointed"),
+    [
+        ("2,5", "2.5"),
+        (" \N{MINUS SIGN}0,125 % ", "-0.125 %"),
+        (",125", ".125"),
+        ("1000,125", "1000.125"),
+        ("1,0001", "1.0001"),
+        # They may be thousands, or are no number with either sign
+        *((written, written) for written in ("1,000", "-12,345%", "1,000,5", "5,", "1.000,5")),
+        *((written, written) for written in ("1,5,5", "1,5.5", "a,5", "0.5")),
+    ],
+)
+def test_a_comma_is_a_point_where_it_cannot_separate_thousands(written: str, pointed: str) -> None:
+    assert with_point(written) == pointed
 
 
 def test_a_scale_of_grades_has_no_percent() -> None:

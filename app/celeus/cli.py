@@ -167,8 +167,12 @@ def main() -> None:
 
 
 def _refuse(reason: str) -> NoReturn:
+    # Not before, so that --help answers at once
+    from celeus.commands.options import naming_input
+
     _, place = _called()
-    typer.echo(one_line(f"celeus: {'cannot be checked: ' * place.checks}{reason}"), err=True)
+    words = f"{'cannot be checked: ' * place.checks}{naming_input(reason)}"
+    typer.echo(one_line(f"celeus: {words}"), err=True)
     raise SystemExit(2 if place.checks else 1) from None
 
 

@@ -5,6 +5,7 @@ mean something where the scale is one of shares: from 0 to 1, or from -1 to 1 fo
 """
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Self
@@ -26,6 +27,11 @@ It exceeds any rounding error."""
 MOST_ALPHA = 0.5
 SHARES = ((0.0, 1.0), (-1.0, 1.0))
 """The ends of the scales on which a number is a share, or a difference of shares."""
+
+_COMMA = re.compile(
+    r"(?![+-]?[1-9][0-9]{0,2},[0-9]{3}(?![0-9]))([+-]?[0-9]*),(?=[0-9]+(?![0-9.,]))", re.ASCII
+)
+"""The beginning of a number whose comma cannot separate thousands."""
 
 Ends = tuple[float, float]
 """The lower and the upper end of a scale."""
@@ -82,6 +88,15 @@ class Amount:
 def number_on(scale: Ends, written: str | float, field: str) -> float:
     """Return what is written as a number on ``scale``."""
     return Amount.of(written, field).on(scale, field)
+
+
+def with_point(written: str) -> str:
+    """Return a number as written, with a point for its decimal comma and a hyphen as its minus.
+
+    A comma that may separate thousands stays, and `Amount` refuses it.
+    """
+    found = written.strip().replace("\N{MINUS SIGN}", "-")
+    return _COMMA.sub(r"\1.", found, count=1) if _COMMA.match(found) else found
 
 
 def check_threshold(threshold: float, scale: Ends, field: str) -> None:

@@ -82,6 +82,12 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
     wider = run("plan", pool, *asked, "--settings", "risk=0.1", "--url", service.url, "--json")
     found = json.loads(wider.out)
     assert found["assumed_risks"] == pytest.approx({"tpr": 0.1, "tnr": 0.1}, abs=0.01)
+    kappa = run("plan", pool, *asked[:2], "--at-least", "kappa=0.5", "--url", service.url)
+    assert 0.5 < float(kappa.out.partition("a judge with kappa ")[2].split()[0]) < 1.0
+    for wrong in (("--at-least", "tpr=90"), ("--pace", "nan", "--at-least", "tpr=0.9"), ()):
+        refused = run("plan", str(file), *asked[:2], *wrong, "--url", service.url)
+        assert (refused.status, refused.out, refused.err.count("\n")) == (1, "", 1), "and no pool"
+    assert "--at-least must be given with --verdict, such as tpr=0.9" in refused.err
     for wrong, why in (
         (("--settings", "risk=40%"), "which no judge does whose true-positive rate is 0.6"),
         (("--verdict", "verdict"), "COLUMN=POSITIVE"),
@@ -89,6 +95,9 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
         (("--at-least", "tpr=0.9"), "each once"),
         (("--at-most", "0.1"), "--at-most must be left out beside --verdict"),
         (("--margin", "0"), "--margin must be left out beside --verdict"),
+        (("--at-least", "kappa=90"), "at_least must be inside the scale, above -1 and below 1"),
+        (("--pace", "nan"), "--pace must be a finite number of seconds"),
+        (("--pace", "inf"), "--pace must be a finite number of seconds"),
     ):
         refused = run("plan", pool, *asked, *wrong, "--url", service.url)
         assert (refused.status, refused.out) == (1, "")

@@ -124,7 +124,12 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("file", "why"), [("/dev/zero", "a file of at most 4096 bytes"), ("none", "No such file")]
+    ("file", "why"),
+    [
+        ("/dev/zero", "a file of at most 4096 bytes"),
+        ("none", "No such file"),
+        ("/dev/null", "/dev/null must be a file with a key, and is empty"),
+    ],
 )
 def test_a_key_file_that_holds_no_key_is_refused(
     run: Run, monkeypatch: pytest.MonkeyPatch, file: str, why: str

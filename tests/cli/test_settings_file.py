@@ -45,7 +45,16 @@ def test_the_last_setting_counts_and_an_option_more(run: Run, file: Path, tmp_pa
         ("broken.toml", "broken.toml is no TOML"),
         ("parameters=0.1", "parameters must be a table of its members, or parameters.NAME=VALUE"),
         ("loss.upper=high", "upper must be a number, not 'high'"),
-        ("ahead=few", "ahead must be at least 1, not 'few'"),
+        ("ahead=few", "ahead must be a whole number, at least 1, not 'few'"),
+        *(
+            (f"budget={value}", f"budget must be a whole number, at least 1, not {value}")
+            for value in ("'abc'", "[1]", "1.5")
+        ),
+        ("budget=true", "budget must be a whole number, at least 1, not True"),
+        ("policy=[1]", "policy must be a text, not [1]"),
+        ("small_groups=[1]", "small_groups must be a text, not [1]"),
+        ("deep.toml", "deep.toml is no TOML"),
+        (f"x={'[' * 5_000}", "x=[[[[["),
         ("/dev/zero", "/dev/zero must be a file, and no device"),
         ("a b=1", "a b=1 is no TOML"),
         ("=3", "=3 is no TOML"),
@@ -58,6 +67,7 @@ def test_a_setting_that_is_none_is_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(file.parent)
     Path("broken.toml").write_text("alpha: 0.1")
+    Path("deep.toml").write_text(f"x = {'[' * 5_000}{']' * 5_000}")
     refused = run("dev", "simulate", file, "--settings", settings)
     assert (refused.status, refused.out, refused.err.count("\n")) == (1, "", 1)
     assert words in refused.err
@@ -89,6 +99,17 @@ def test_a_file_may_come_on_standard_input_once(
     refused = run("dev", "simulate", file, "--settings", "-", "--settings", "-")
     assert refused.status == 1
     assert "- must be given once" in refused.err
+
+
+def test_messages_name_standard_input_and_not_the_copy_of_it(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed_in(monkeypatch, b"")
+    refused = run("import", "-", "--out", file.with_name("pool.ndjson"))
+    assert refused.err.startswith("celeus: standard input: The file is no table")
+    typed_in(monkeypatch, b"x = [")
+    refused = run("dev", "simulate", file, "--settings", "-")
+    assert refused.err.startswith("celeus: standard input is no TOML")
 
 
 def test_settings_on_standard_input_are_read_whole_or_refused(

@@ -58,6 +58,9 @@ def test_losses_and_preferences_become_guesses(
     [
         *("", "well", "[]", '{"loss": 1}', '{"loss": "1"}', '{"losses": [1]}', "{}"),
         *('{"losses": {"left": true, "right": 0}}', '{"preference": "a"}', '{"losses": [NaN, 1]}'),
+        *('{"preference": "left", "unjudgeable": "blurred"}', '{"unjudgeable": null}'),
+        *('{"unjudgeable": false}', '{"unjudgeable": " "}', '{"losses": [0, 1], "losses": [1, 0]}'),
+        *('{"losses": [0, 1], "preference": null}', f'{{"losses": [0, 1{"0" * 400}]}}'),
     ],
 )
 def test_rubbish_is_refused_with_what_is_expected_and_is_not_kept(run: Run, said: str) -> None:
@@ -66,6 +69,29 @@ def test_rubbish_is_refused_with_what_is_expected_and_is_not_kept(run: Run, said
     assert "which is no judgement of this item: it has to write a line such as" in answer.err
     assert Path("out.jsonl.verdicts.jsonl").read_text() == ""
     assert not Path("out.jsonl").exists()
+
+
+def test_a_second_line_answers_no_other_item(run: Run, tmp_path: Path) -> None:
+    both = guessed(run, PAIR, '{"losses": [0, 1]}\n{"losses": [1, 0]}')
+    assert both.status == 1
+    assert "wrote '{\"losses\": [1, 0]}' without being asked" in both.err
+    program = (
+        "import os, sys\nfor line in sys.stdin:\n"
+        " print('{\"loss\": 0}', flush=True)\n"
+        " while not os.path.exists('answered'): pass\n"
+        " print('{\"loss\": 1}', flush=True)\n open('said', 'w')"
+    )
+    Path("twice.py").write_text(program)
+    with (
+        Verdicts(tmp_path / "verdicts") as verdicts,
+        programs.Program(f"{sys.executable} twice.py", verdicts) as judge,
+    ):
+        assert judge(Case("first", None)).loss == 0.0
+        Path("answered").touch()
+        while not Path("said").exists():
+            assert judge._all[0].poll() is None
+        with pytest.raises(InvalidValue, match="one line for each line it reads"):
+            judge(Case("second", None))
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,11 @@ async def test_a_field_that_is_wrong_says_so_and_what_was_typed_stays(visiting: 
         assert 'value="ten" aria-describedby="upper-help loss-upper-wrong" aria-invalid' in shown
         assert 'data-lead="loss-upper"' in shown
         assert f'value="{HOSTILE.replace("<", "&lt;").replace(">", "&gt;")}"' in shown
+        for written in ("1,000", "1_0", "5,", "\N{FULLWIDTH DIGIT FIVE}", "10%", "nan"):
+            page.fields["upper"] = written
+            assert 'id="loss-upper-wrong">This must be a number' in await page.sent("upper"), (
+                written
+            )
         # Levels are offered where the scale has ends
         page.fields["upper"] = "3"
         assert (await page.sent("upper")).count('name="level.grade"') == 4 + 1

@@ -295,7 +295,7 @@ async def test_only_a_field_that_is_sent_empty_takes_the_precision_away(
         browser.headers.update(csrf(browser))
         session = await opened(browser, await known_pool(browser, 10), precision=0.2)
         form = {"act": "precision"} | own(browser)
-        for field in ({}, {"precison": "0.1"}, {"precision": " "}):
+        for field in ({}, {"precison": "0.1"}, {"precision": " "}, {"precision": "0,"}):
             answer = await browser.post(f"/sessions/{session}", data=form | field)
             assert answer.status_code == 422, field
             assert (await browser.get(f"/v1/sessions/{session}")).json()["precision"] == 0.2

@@ -199,6 +199,14 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
     }
 
 
+@pytest.mark.parametrize("written", ["1,000", "1_0", "2,", "\N{ARABIC-INDIC DIGIT TWO}", "1%", ""])
+def test_a_loss_that_may_mean_another_number_is_refused(written: str) -> None:
+    form = words(LossScale("bounded", 0.0, 1000.0))
+    with pytest.raises(InvalidValue, match="Loss: this must be a number") as refusal:
+        form.correction(Form({"loss": [written], "reason": ["misread"]}), 3)
+    assert refusal.value.field == "loss"
+
+
 @pytest.mark.parametrize(
     ("said", "field"),
     [

@@ -61,6 +61,8 @@ All = Annotated[
 
 
 STANDARD_INPUT = "-"
+_COPIES: list[str] = []
+"""Files of this process that hold what standard input held."""
 T = TypeVar("T")
 
 
@@ -79,12 +81,20 @@ def from_input(context: typer.Context, value: T) -> T:
     context.meta[STANDARD_INPUT] = True
     folder = context.with_resource(scratch_folder())
     copy = folder / "standard-input"
+    _COPIES.append(str(copy))
     with copy.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     kind: Any = type(paths[found.index(True)])
     read: Any = [kind(copy) if read else path for path, read in zip(paths, found, strict=True)]
     chosen: T = read if isinstance(value, list) else read[0]
     return chosen
+
+
+def naming_input(message: str) -> str:
+    """Return a message that says "standard input" in place of the file it was copied to."""
+    for copy in _COPIES:
+        message = message.replace(copy, "standard input")
+    return message
 
 
 def confirm_all(what: str, ways: str, *, all_: bool) -> None:
@@ -135,4 +145,7 @@ def read_key() -> str | None:
     if len(content) > LONGEST_KEY_FILE:
         rule = f"a file of at most {LONGEST_KEY_FILE} bytes, with a key"
         raise InvalidValue(f"{name} must be {rule}", field=field, rule=rule)
+    if not text.strip():
+        rule = "a file with a key"
+        raise InvalidValue(f"{name} must be {rule}, and is empty", field=field, rule=rule)
     return text.strip()

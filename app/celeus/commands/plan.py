@@ -1,6 +1,7 @@
 """`celeus plan`: how many labels a session would take, asked of a service."""
 
 import json
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +38,14 @@ MINUTE, HOUR = 60.0, 3600.0
 MOST_DECIMAL = 9.95
 
 
+def _finite(pace: float | None) -> float | None:
+    """Return the seconds of a label; refuses those that no forecast can multiply."""
+    if pace is not None and not math.isfinite(pace):
+        rule = "a finite number of seconds"
+        raise InvalidValue(f"--pace must be {rule}", field="pace", rule=rule)
+    return pace
+
+
 def plan(  # noqa: PLR0913 -- one parameter an option
     pool: PoolOrFile,
     *,
@@ -70,6 +79,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         float | None,
         typer.Option(
             min=0.001,
+            callback=_finite,
             help="Seconds a label takes; default: the project's recent pace, else 30.",
         ),
     ] = None,
@@ -177,9 +187,14 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
 
 def _check_line(found: "Plan", pace: float) -> str:
     """The labels that a check of a judge takes, and what is assumed of the judge."""
+    from celeus.core.plans.judge_check import MEASURES
+
     (policy,) = found.raw["policies"]
     labels = policy["surrogate_useless"]["labels"]
-    assumed = ", ".join(f"{name} {1.0 - loss:.3g}" for name, loss in found.assumed_risks.items())
+    assumed = ", ".join(
+        f"{name} {MEASURES[name].lower + 1.0 - loss:.3g}"
+        for name, loss in found.assumed_risks.items()
+    )
     if labels is None:
         taken = f"more than {policy['surrogate_useless']['more_than']} labels"
     else:

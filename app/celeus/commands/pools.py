@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.file_answers import SEVERAL, answers_of, roles_of
-from celeus.commands.options import NUMBER, from_input
+from celeus.commands.options import NUMBER, from_input, naming_input
 from celeus.errors import InvalidValue, NeedsAnswer, Refusal, Unavailable
 from celeus.shorten import one_line
-from celeus.units import Amount
+from celeus.units import Amount, check_threshold, number_on
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -91,10 +91,16 @@ def check_of(verdict: str, rates: Mapping[str, str], precision: str | None) -> d
     if not (column and sign and positive):
         rule = "COLUMN=POSITIVE, such as verdict=pass"
         raise InvalidValue(f"verdict must be {rule}", field="verdict", rule=rule, value=verdict)
+    if not rates:
+        rule = "given with --verdict, such as tpr=0.9"
+        raise InvalidValue(f"--at-least must be {rule}", field="at_least", rule=rule)
     questions = []
     for name, least in rates.items():
-        lower = MEASURES[name].lower
-        loss = lower + 1.0 - Amount.of(least, "at_least").on((lower, 1.0), "at_least")
+        ends = (MEASURES[name].lower, 1.0)
+        threshold = number_on(ends, least, "at_least")
+        # Of the rate, before a file becomes a pool: the service refuses the loss
+        check_threshold(threshold, ends, "at_least")
+        loss = ends[0] + 1.0 - threshold
         questions.append({"metric": name, "side": "at_most", "threshold": loss})
     check = {"column": column, "positive": positive, "measures": [*rates]}
     widths = None if precision is None else dict.fromkeys(rates, precision)
@@ -161,7 +167,7 @@ def _made(client: "Client", file: Path, members: dict[str, Any]) -> "Pool":
         raise InvalidValue(f"{file} has no items", field="pool", rule="a file with an item a row")
     with asked_as_options(file):
         made = client.create_pool(file.stem, file, **members)
-    typer.echo(f"celeus: {file} is now {made.id}", err=True)
+    typer.echo(naming_input(f"celeus: {file} is now {made.id}"), err=True)
     return made
 
 

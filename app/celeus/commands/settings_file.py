@@ -20,6 +20,7 @@ import typer
 from celeus.commands.options import from_input
 from celeus.errors import InvalidValue
 from celeus.files import content_of, open_file_or_pipe
+from celeus.shorten import VALUE_LENGTH, printable
 
 LARGEST = 100_000
 """Most bytes of a file of settings."""
@@ -66,9 +67,9 @@ def _members(text: str) -> dict[str, Any]:
             return tomllib.loads(text)
         # A text need not be quoted twice
         return tomllib.loads(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         rule = "TOML, such as alpha = 0.01"
-        message = f"{text} is no TOML ({error}): expected {rule}"
+        message = f"{printable(text[:VALUE_LENGTH])} is no TOML ({error}): expected {rule}"
         raise InvalidValue(message, field="settings", rule=rule) from error
 
 

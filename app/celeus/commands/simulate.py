@@ -120,8 +120,8 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     loss = {"lower": 0.0, "upper": 1.0} | _table(asked, "loss")
     ends = _number(loss, "lower"), _number(loss, "upper")
     ahead = asked.get("ahead", 1)
-    _check_positive(runs=runs, ahead=ahead)
-    policy = _policy(asked.get("policy", POLICY), _table(asked, "parameters"))
+    _check_positive(runs=runs, ahead=ahead, budget=asked.get("budget", 1))
+    policy = _policy(_text(asked, "policy", POLICY), _table(asked, "parameters"))
     alpha = number_on(SHARES[0], str(asked.get("alpha", ALPHA)), "alpha")
     check_asked_alpha(alpha)
     shared = SimulationOptions(file, *ends, alpha, asked.get("budget"), runs, ahead, seed)
@@ -199,7 +199,7 @@ def _simulate_table(
         account=asked.get("account", "each"),
         precision=dict.fromkeys(names, PRECISION if precision is None else precision),
         group_precision=dict.fromkeys(names, shared.on_scale(asked, "group_precision")),
-        small_groups=asked.get("small_groups", "merge"),
+        small_groups=_text(asked, "small_groups", "merge"),
         budget=shared.budget,
         beta=beta,
     )
@@ -259,7 +259,7 @@ def _table(asked: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _check_positive(**options: object) -> None:
     for name, value in options.items():
         if type(value) is not int or value < 1:
-            rule = "at least 1"
+            rule = "at least 1" if type(value) is int else "a whole number, at least 1"
             raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
 
 
@@ -288,6 +288,15 @@ def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question
     if at_least is not None:
         questions.append(Question("at_least", at_least))
     return tuple(questions)
+
+
+def _text(asked: Mapping[str, Any], name: str, default: str) -> str:
+    """Return a setting that is a name."""
+    value = asked.get(name, default)
+    if not isinstance(value, str):
+        rule = "a text"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
+    return value
 
 
 def _policy(name: str, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- celeus.core is imported late

@@ -7,10 +7,12 @@ It is sent `{"id": …, "payload": …}`, of two systems with `left` and `right`
 
 import hashlib
 import json
-import math
+import os
+import select
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,15 +22,17 @@ from typing import IO, Any, Self
 
 from celeus.client.fingerprint import Fingerprint, fingerprint
 from celeus.errors import InvalidValue
-from celeus.judges.cases import NO_VERDICT, Case, Opinion
+from celeus.judges.cases import Case, Opinion
 from celeus.judges.reading import Reading
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.shorten import printable, shortened
+from celeus.strict_json import json_of
 
 PREFERENCES = {"left": -1.0, "tie": 0.0, "both_bad": 0.0, "right": 1.0}
 JUDGEMENTS = ("loss", "losses", "preference", "unjudgeable")
 STOP_SECONDS = 5.0
 MOST_LETTERS = 500
+READ_BYTES = 1 << 16
 
 
 class Program:
@@ -49,8 +53,8 @@ class Program:
         self._verdicts = verdicts
         self._log = log
         self._lock = threading.Lock()
-        self._idle: list[subprocess.Popen[str]] = []
-        self._all: list[subprocess.Popen[str]] = []
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._all: list[subprocess.Popen[bytes]] = []
         self._ended = False
 
     def __enter__(self) -> Self:
@@ -100,26 +104,36 @@ class Program:
 
     def _answer(self, line: str) -> str:
         with self._process() as process:
-            try:
-                sent = _pipe(process.stdin)
-                sent.write(line + "\n")
-                sent.flush()
-                answer = _pipe(process.stdout).readline()
-            except (OSError, UnicodeDecodeError):
-                answer = ""
-            if answer.endswith("\n"):
-                return answer
+            answer = unasked = b""
+            with suppress(OSError):
+                answers = _pipe(process.stdout).fileno()
+                if _is_readable(answers):
+                    # A line that waits would answer the item that it was not written for
+                    unasked = os.read(answers, READ_BYTES)
+                else:
+                    sent = _pipe(process.stdin)
+                    sent.write(line.encode(errors="backslashreplace") + b"\n")
+                    sent.flush()
+                    answer, unasked = _line(answers)
+            if answer.endswith(b"\n") and not unasked:
+                return answer.decode(errors="backslashreplace")
+            rule = "write one line for each line it reads"
+            if unasked:
+                self._close(process)
+                said = shortened(unasked.decode(errors="backslashreplace").strip())
+                message = f"{self._name} wrote {said} without being asked: it has to {rule}"
+                raise InvalidValue(message, field="program")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_SECONDS)
             self._close(process)
             raise InvalidValue(
                 f"{self._name} ended with status {process.poll()} and without an answer: it has to"
-                " write one line for each line it reads, and go on until there are no more",
+                f" {rule}, and go on until there are no more",
                 field="program",
             )
 
     @contextmanager
-    def _process(self) -> Iterator[subprocess.Popen[str]]:
+    def _process(self) -> Iterator[subprocess.Popen[bytes]]:
         """Lend a process of the command to one caller at a time; after an error it is let go."""
         with self._lock:
             process = self._idle.pop() if self._idle else self._started()
@@ -132,20 +146,18 @@ class Program:
         self._close(process)
 
     @staticmethod
-    def _close(process: subprocess.Popen[str]) -> None:
+    def _close(process: subprocess.Popen[bytes]) -> None:
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
                 _pipe(pipe).close()
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _started(self) -> subprocess.Popen[bytes]:
         try:
             process = subprocess.Popen(  # noqa: S603 -- the program the user names
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
-                encoding="utf-8",
-                errors="backslashreplace",
             )
         except OSError as error:
             raise InvalidValue(
@@ -169,10 +181,28 @@ def _fingerprint(command: list[str]) -> Fingerprint:
     return replace(fingerprint(words), unread=(f"what {command[0]} loads",))
 
 
-def _pipe(pipe: IO[str] | None) -> IO[str]:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise RuntimeError("a process of a judge has pipes")
     return pipe
+
+
+def _is_readable(descriptor: int) -> bool:
+    """Return whether something can be read from a pipe at once, or its end."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+def _line(descriptor: int) -> tuple[bytes, bytes]:
+    """Return the next line of a pipe, without its end at the pipe's, and what came with it."""
+    found = bytearray()
+    while part := os.read(descriptor, READ_BYTES):
+        found += part
+        if b"\n" in part:
+            break
+    line, end, more = found.partition(b"\n")
+    return bytes(line + end), bytes(more)
 
 
 def _request_of(case: Case) -> dict[str, Any]:
@@ -185,8 +215,8 @@ def _request_of(case: Case) -> dict[str, Any]:
 
 def _document(name: str, line: str) -> dict[str, Any]:
     try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
+        document = json_of(line)
+    except (ValueError, RecursionError, InvalidValue):
         document = None
     if isinstance(document, bool):
         raise _rubbish(name, document)
@@ -197,9 +227,11 @@ def _document(name: str, line: str) -> dict[str, Any]:
 
 def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
     reason = printable(str(answer.get("reason", "")))[:MOST_LETTERS]
+    if sum(name in answer for name in JUDGEMENTS) != 1:
+        raise _rubbish(name, answer)
     match answer:
-        case {"unjudgeable": why}:
-            return Opinion(reason=printable(str(why))[:MOST_LETTERS] or NO_VERDICT)
+        case {"unjudgeable": str(why)} if why.strip():
+            return Opinion(reason=printable(why)[:MOST_LETTERS])
         case {"loss": loss} if _is_number(loss) and not case.answers:
             return Opinion(loss=float(loss), guesses=(float(loss),), soft=(False,), reason=reason)
         case {"losses": {"left": left, "right": right}} if len(case.answers) == 2:
@@ -218,7 +250,8 @@ def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+    # A whole number may be too large for any float, which comparing it does not need
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 
 def _rubbish(name: str, answer: object) -> InvalidValue:

@@ -2,8 +2,8 @@
 
 import hmac
 import json
-import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 from urllib.parse import parse_qs
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from celeus.api.access.cookies import shows_page
 from celeus.errors import CsrfMissing, InvalidValue
 from celeus.operations.runtime.caller_cache import Caller
+from celeus.units import Amount, with_point
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 MOST_FORM_BYTES = 1 << 19
@@ -74,15 +75,19 @@ def validated(model: type[M], members: Mapping[str, object], *, strict: bool = F
         raise InvalidValue(f"{name}: {first['msg']}", field=name) from error
 
 
-def number_in(text: str, name: str) -> float:
-    """Return the number that a field's text says, with a comma or a point; refuses what is none."""
-    try:
-        found = float(text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise InvalidValue("This must be a number.", field=name)
-    return found
+def number_in(text: str, name: str, label: str = "") -> float:
+    """Return the number in a field's text, with a decimal comma or a point; refuses what is none.
+
+    The refusal names the ``label``, without one "This".
+    """
+    with suppress(InvalidValue):
+        found = Amount.of(with_point(text), name)
+        if not found.sign:
+            return float(found.number)
+    rule = "a number, as 1000 or 0.5" if "," in text else "a number"
+    raise InvalidValue(
+        f"{label}: this must be {rule}" if label else f"This must be {rule}.", field=name
+    )
 
 
 async def read_form(request: Request) -> Form:

@@ -14,7 +14,7 @@ from celeus.core.pools.score import Score, ends_of
 from celeus.core.pools.systems import SIDES, TIES, OneLoss, Systems
 from celeus.errors import InvalidValue
 from celeus.operations.sessions.labelling.task import Task
-from celeus.web.forms import Form, validated
+from celeus.web.forms import Form, number_in, validated
 
 EXCERPT = 160
 """Longest excerpt of an item, in characters."""
@@ -210,11 +210,7 @@ def _number(name: str, label: str, scale: LossScale | OneLoss, score: Score | No
 
 def _typed(number: Number, form: Form) -> float:
     """Return the number that was typed, as a loss; a class stays a whole one."""
-    written = form.get(number.name).strip().replace(",", ".").replace("\N{MINUS SIGN}", "-")
-    try:
-        typed = float(written)
-    except ValueError as error:
-        raise InvalidValue(f"{number.label}: this must be a number", field=number.name) from error
+    typed = number_in(form.get(number.name), number.name, number.label)
     return typed if number.turned is None else float(f"{number.turned - typed:.12g}")
 
 

@@ -106,6 +106,9 @@ async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     refused = await client.post(amendments, json=body)
     assert (refused.status_code, refused.json()["field"]) == (422, "loss")
     assert "2 of 3 runs of this draw were made" in refused.json()["detail"]
+    for runs in (1, 3, 4):
+        refused = await client.post(amendments, json=body | {"round": rounds[0], "runs": runs})
+        assert (refused.status_code, refused.json()["field"]) == (422, "runs")
     body = {"round": rounds[2], "loss": 1, "reason": "it had failed"}
     corrected = await client.post(amendments, json=body)
     assert corrected.json()["session"]["runs"] == 6

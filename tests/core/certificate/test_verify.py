@@ -471,6 +471,7 @@ def test_nothing_is_superseded_where_nothing_was_corrected(data: bytes) -> None:
         ("draw", {"worker": "ada", "label": 0}, "label"),
         ("draw", {"worker": "ada", "unjudgeable": "no"}, "unjudgeable"),
         ("amendment", {"author": "ada", "reason": "typo", "unjudgeable": "no"}, "unjudgeable"),
+        ("amendment", {"author": "ada", "reason": "typo", "runs": 99}, "runs"),
         ("amendment", {"author": "ada"}, "reason"),
         ("amendment", {"reason": "typo"}, "author"),
         ("amendment", {"author": "ada", "reason": 7}, "reason"),

@@ -223,7 +223,9 @@ class _Judged(BaseModel):
         None, description="Of a panel that seeks consensus: the `turn` of the draw; default: 1."
     )
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS_A_DRAW), AS_WHOLE] | None = Field(
-        None, description="How many runs were made of the draw, where it has several."
+        None,
+        description="How many runs were made of the draw, where it has several; a correction"
+        " leaves them as they are.",
     )
     comment: str | None = Field(
         None,

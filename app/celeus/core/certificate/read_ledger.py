@@ -428,7 +428,9 @@ def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
     )
     # The loss stands in the record itself.
     words = tuple((name, has_loss) for name in WORDS)
-    for name, right in (("loss", False), *words, ("unjudgeable", has_none)):
+    # A correction leaves the runs of its draw as they are.
+    runs = ("runs", not isinstance(event, Amendment))
+    for name, right in (("loss", False), *words, ("unjudgeable", has_none), runs):
         if name in detail and not right:
             raise Mismatch(f"{where}.{name}", detail[name], "no member of this name")
     if isinstance(event, Amendment):

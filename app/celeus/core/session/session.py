@@ -50,7 +50,7 @@ from celeus.core.session.outcome import Judgement, Loss, judged, loss_in
 from celeus.core.session.question import AnyPlan, Question, View
 from celeus.core.session.rounds import JudgedLoss, JudgedLosses, Rounds, counts_of
 from celeus.core.session.table.table_question import Table, check_plan
-from celeus.errors import RoundNotDrawn
+from celeus.errors import InvalidValue, RoundNotDrawn
 
 Q = TypeVar("Q", bound=Question)
 COINS_AT_ONCE = 256
@@ -215,8 +215,13 @@ class Session(Generic[Q]):
     def corrected(self, pool: Pool, judgement: Judgement) -> Loss:
         """The loss of a judgement that replaces an earlier one.
 
-        Refuses what ``outcome`` refuses, and a loss that takes more runs of a draw than were made.
+        Refuses what ``outcome`` refuses, a number of runs, which stays that of the first judgement,
+        and a loss that takes more of them.
         """
+        if judgement.runs is not None:
+            rule = "left out of a correction: those of the draw stay"
+            message = f"runs must be {rule}"
+            raise InvalidValue(message, field="runs", rule=rule, value=judgement.runs)
         loss, made = self._stated(pool, judgement, AS_SEEN), self.runs_made.get(judgement.round)
         if self._success is not None and made is not None:
             self._success.check_correction(loss if isinstance(loss, float) else None, made)
