@@ -193,13 +193,14 @@ def _simulate_table(
 
     table, losses = read_table(shared.file, shared.lower, shared.upper)
     names = [metric.name for metric in table.metrics]
+    small_groups: Any = _text(asked, "small_groups", "merge")
     precision = shared.on_scale(asked, "precision")
     settings = TableSettings(
         alpha=shared.alpha,
         account=asked.get("account", "each"),
         precision=dict.fromkeys(names, PRECISION if precision is None else precision),
         group_precision=dict.fromkeys(names, shared.on_scale(asked, "group_precision")),
-        small_groups=_text(asked, "small_groups", "merge"),
+        small_groups=small_groups,
         budget=shared.budget,
         beta=beta,
     )

@@ -204,6 +204,8 @@ def test_a_field_missing_on_some_rows_is_a_fault() -> None:
     assert only_fault(first, {"id": "b", "group": "g"})[:2] == (2, "surrogate")
     assert only_fault(first, {"id": "b", "surrogate": 0.5})[:2] == (2, "group")
     assert only_fault(first, first | {"id": "b", "proxy": 0.5})[:2] == (2, "proxy")
+    (fault,) = assembled({"id": "a"}, {"id": "b", "group": "g"}).faults
+    assert fault.rule == "left out, as in the items before, which lack it"
 
 
 def test_lists_have_one_length_throughout() -> None:

@@ -48,6 +48,7 @@ DEPTH_RULE = f"at most {MAX_PAYLOAD_DEPTH} objects and lists within each other"
 WIDTH_RULE = f"at most {MAX_PAYLOAD_VALUES} members and elements, all levels together"
 NUMBER_RULE = f"a number below {EXACT} in size; longer ones, such as ids, as text"
 SUM_RULE = f"probabilities that sum to 1 within {SUM_TOLERANCE:g}"
+_LEFT_OUT = "left out, as in the items before, which lack it"
 _DIGITS = len(str(EXACT))
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 _SMALL = re.compile(rb"\de-\d")
@@ -414,7 +415,7 @@ def _shape_faults(shape: Shape, pool: Shape | None, row: dict[str, Any]) -> Iter
         yield name, _count_rule(pool.surrogates), row.get(name)
     for name in sorted(shape.fields() ^ pool.fields()):
         if name in row:
-            yield name, "left out, as in the items before", row[name]
+            yield name, _LEFT_OUT, row[name]
         else:
             yield name, "given, as in the items before", None
     if shape.target_probs and pool.target_probs and shape.classes != pool.classes:
@@ -423,7 +424,7 @@ def _shape_faults(shape: Shape, pool: Shape | None, row: dict[str, Any]) -> Iter
 
 def _count_rule(count: int) -> str:
     if count == 0:
-        return "left out, as in the items before"
+        return _LEFT_OUT
     return "given, as in the items before" if count == 1 else f"{count} numbers, as before"
 
 
