@@ -187,7 +187,7 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
 
 def _check_line(found: "Plan", pace: float) -> str:
     """The labels that a check of a judge takes, and what is assumed of the judge."""
-    from celeus.core.plans.judge_check import MEASURES
+    from celeus.core.plans.judge_measures import MEASURES
 
     (policy,) = found.raw["policies"]
     labels = policy["surrogate_useless"]["labels"]
