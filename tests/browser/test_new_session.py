@@ -281,14 +281,21 @@ def test_what_is_typed_while_a_file_is_looked_at_stays(signed_in: SignedIn) -> N
 
 
 @pytest.mark.nightly
-def test_a_pool_is_chosen_without_scripts(signed_in: SignedIn, server: Site) -> None:
+def test_a_session_is_opened_without_scripts(signed_in: SignedIn, server: Site) -> None:
     made_pool(server)
     page = signed_in("manage", "read", java_script_enabled=False)
     page.goto("/sessions/new")
     page.locator(".pool").click()
     expect(page.locator("#chosen-name")).to_have_text("exam")
     page.get_by_role("link", name="Choose another").click()
-    expect(page.locator(".pool")).to_be_visible()
+    page.locator(".pool").click()
+    page.get_by_role("textbox", name="Precision").fill("wide")
+    page.get_by_role("button", name="Open the session").click()
+    expect(page.locator("#precision-wrong")).to_have_text("This must be a number.")
+    page.get_by_role("textbox", name="Precision").fill("0.3")
+    page.get_by_role("button", name="Open the session").click()
+    page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
+    assert [session["precision"] for session in kept(server, "sessions")] == [0.3]
 
 
 @pytest.mark.nightly

@@ -185,7 +185,7 @@ class ClaimForm:
             given["group_questions" if of_groups else "questions"] = [question]
         if subject := given.pop("subject", None):
             # An algorithm is always chosen
-            given["subject"] = [subject] if len(subject) > 1 else []
+            given["subject"] = [] if subject.keys() == {"algorithm"} else [subject]
         return validated(model, given | more)
 
     @property
