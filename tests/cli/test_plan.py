@@ -93,7 +93,7 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
         (("--verdict", "verdict"), "COLUMN=POSITIVE"),
         (("--at-least", "recall=0.9"), "one of tpr, tnr"),
         (("--at-least", "tpr=0.9"), "each once"),
-        (("--at-least", "kappa=90"), "at_least must be inside the scale, above -1 and below 1"),
+        (("--at-least", "kappa=90"), "--at-least must be inside the scale, above -1 and below 1"),
         (("--pace", "nan"), "--pace must be a finite number of seconds"),
         (("--pace", "inf"), "--pace must be a finite number of seconds"),
     ):
