@@ -7,6 +7,7 @@ that calls one waits for no other.
 import errno
 import io
 import os
+import re
 import sys
 from collections import UserDict
 from collections.abc import Iterator, Mapping
@@ -163,7 +164,16 @@ def main() -> None:
         extra = f"pip install 'celeus[{OF_OPTIONS.get(package, place.extra)}]'"
         _refuse(f"{command} needs {package}, which is not installed: {extra}")
     except Refusal as refusal:
-        _refuse(refusal.line)
+        _refuse(_as_typed(refusal))
+
+
+def _as_typed(refusal: Refusal) -> str:
+    """Return a refusal in one line; a field that an option gave is called as it was typed."""
+    line, field = refusal.line, refusal.field or ""
+    option = f"--{field.replace('_', '-')}"
+    if not any(word == option or word.startswith(f"{option}=") for word in sys.argv[1:]):
+        return line
+    return re.sub(rf"(^|; expected ){re.escape(field)}(?= (?:must|to) be )", rf"\1{option}", line)
 
 
 def _refuse(reason: str) -> NoReturn:

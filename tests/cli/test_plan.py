@@ -95,7 +95,7 @@ def test_a_check_of_a_judge_is_planned(service: Service, run: Run, tmp_path: Pat
         (("--at-least", "tpr=0.9"), "each once"),
         (("--at-most", "0.1"), "--at-most must be left out beside --verdict"),
         (("--margin", "0"), "--margin must be left out beside --verdict"),
-        (("--at-least", "kappa=90"), "at_least must be inside the scale, above -1 and below 1"),
+        (("--at-least", "kappa=90"), "--at-least must be inside the scale, above -1 and below 1"),
         (("--pace", "nan"), "--pace must be a finite number of seconds"),
         (("--pace", "inf"), "--pace must be a finite number of seconds"),
     ):

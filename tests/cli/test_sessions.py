@@ -114,7 +114,7 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
         (("open", nowhere, "--budget", 5, "--given", "better=higher"), "left out with a pool"),
         (("open", file, "--budget", 5, "--given", "better"), "NAME=VALUE, each name once"),
         (("open", file, "--budget", 5, "--given", "name=x"), "given must be one of metric, filter"),
-        (("open", file, "--precision", "wide"), "precision must be a finite number"),
+        (("open", file, "--precision", "wide"), "--precision must be a finite number"),
         (("status", "ses_1"), "hexadecimal"),
         (("close", f"ses_{0:032}"), "session"),
     ):
