@@ -1,11 +1,13 @@
 """Call `celeus` in this process, as the console script does."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -36,7 +38,8 @@ def called(
 ) -> Answer:
     """What a program of this process leaves behind when it is called with these arguments."""
     monkeypatch.setattr(sys, "argv", ["celeus", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
+    # What a command sets for its children is not for the tests after it
+    with patch.dict(os.environ), pytest.raises(SystemExit) as ended:
         main()
     status = ended.value.code
     assert isinstance(status, int)
