@@ -88,7 +88,7 @@ PLACES: dict[str, Place | Group] = {
 }
 
 
-OF_OPTIONS = {"sigstore": "sigstore"}
+OF_OPTIONS = dict.fromkeys(("requests", "sigstore", "tuf"), "sigstore")
 """Extras that single options need, by the package that is missing."""
 
 

@@ -220,12 +220,14 @@ def test_a_subject_the_library_does_not_take_is_refused(run: Run, folder: Path) 
 def test_the_extra_is_named_where_it_is_missing(
     run: Run, folder: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == "sigstore"]:
+    needs = ("requests", "sigstore", "tuf")
+    for name in [name for name in sys.modules if name.partition(".")[0] in needs]:
         monkeypatch.delitem(sys.modules, name)
     module = "celeus.operations.certificates.sigstore_bundles"
     monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setitem(sys.modules, "sigstore", None)
-    needed = "needs sigstore, which is not installed: pip install 'celeus[sigstore]'\n"
+    for name in needs:
+        monkeypatch.setitem(sys.modules, name, None)
+    needed = "needs requests, which is not installed: pip install 'celeus[sigstore]'\n"
     attested = run("attest", folder / "certificate.json", "--sigstore", *trusting(folder))
     assert (attested.status, attested.err) == (1, f"celeus: attest {needed}")
     verified = run("verify", bundle, *SIGNER, *trusting(folder))
