@@ -24,8 +24,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
 from celeus.operations.sessions.rounds import release
 from celeus.operations.sessions.sessions import get_session
-from celeus.units import with_point
-from celeus.web.forms import validated
+from celeus.web.forms import number_in, validated
 from celeus.web.pages import Act, ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
@@ -84,7 +83,8 @@ async def _change(view: View, session_id: UUID, **_: object) -> str:
 
 async def _set_precision(view: View, session_id: UUID, **_: object) -> str:
     written = view.form.sent("precision")
-    body = validated(SessionChange, {"precision": with_point(written) if written else None})
+    width = number_in(written, "precision") if written else None
+    body = validated(SessionChange, {"precision": width})
     await change_session(view.context, session_id, body)
     return "#actions-title"
 
