@@ -146,7 +146,7 @@ def _refuse_for_check(**given: str | None) -> None:
 def _only(written: list[str] | None) -> str | None:
     """Return the one threshold of a mean."""
     if len(written or ()) > 1:
-        rule = "one number; several are of a judge's check, with verdict"
+        rule = "one number; several are of a judge's check, with --verdict"
         message = f"at_least must be {rule}"
         raise InvalidValue(message, field="at_least", rule=rule, value=written)
     return written[0] if written else None
