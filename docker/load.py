@@ -11,6 +11,7 @@ OTHER = (
     "celeus.gates.plugin",
     "celeus.harnesses",
     "celeus.inspect",
+    "celeus.operations.certificates.sigstore_bundles",
 )
 """Modules that need other extras, or tools of others."""
 
