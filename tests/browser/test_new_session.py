@@ -281,7 +281,10 @@ def test_what_is_typed_while_a_file_is_looked_at_stays(signed_in: SignedIn) -> N
 
 
 @pytest.mark.nightly
-def test_a_session_is_opened_without_scripts(signed_in: SignedIn, server: Site) -> None:
+def test_a_session_is_opened_without_scripts(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    complaints.expect("422")
     made_pool(server)
     page = signed_in("manage", "read", java_script_enabled=False)
     page.goto("/sessions/new")
