@@ -90,20 +90,22 @@ def number_in(text: str, name: str, label: str = "") -> float:
     )
 
 
-async def read_form(request: Request) -> Form:
+async def read_form(
+    request: Request, most_bytes: int = MOST_FORM_BYTES, most_fields: int = MOST_FIELDS
+) -> Form:
     """Read the form that a request carries; one that is too long is refused."""
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > MOST_FORM_BYTES:
-            rule = f"at most {MOST_FORM_BYTES} bytes"
+        if len(body) > most_bytes:
+            rule = f"at most {most_bytes} bytes"
             raise InvalidValue("the form is too long", field="body", rule=rule)
     try:
         fields = parse_qs(
             bytes(body).decode(),
             keep_blank_values=True,
             errors="strict",
-            max_num_fields=MOST_FIELDS,
+            max_num_fields=most_fields,
         )
         return Form(fields)
     except UnicodeDecodeError as error:

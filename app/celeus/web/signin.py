@@ -23,6 +23,8 @@ from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, set_retry_after, tem
 from celeus.web.wording import sentence
 
 LONGEST_PATH = 2_000
+MOST_BYTES, MOST_FIELDS = 16 << 10, 40
+"""Longest form of somebody who is not signed in."""
 
 # Browsers leave control characters out of an address and turn "\" round, so that "/\evil" and
 # "/<tab>/evil" would lead to another host
@@ -47,7 +49,7 @@ def local_path(target: str) -> str:
 
 
 async def _sign_in_form(request: Request) -> SignInForm:
-    form = await read_form(request)
+    form = await read_form(request, MOST_BYTES, MOST_FIELDS)
     key, invite = form.get("key").strip(), form.get("invite").strip()
     return SignInForm(key, invite, local_path(form.get("next")))
 
