@@ -7,43 +7,14 @@ type Schemas = components["schemas"];
 
 declare global {
   type Comparison = Schemas["TaskComparison"];
-  type Invitation = Schemas["InvitationOut"];
-  type InvitationMade = Schemas["InvitationMade"];
   type Key = Schemas["KeyOut"];
-  type Scope = Key["scopes"][number];
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];
-  /** A session that makes a table of claims. */
-  type TableSession = AnySession & { table: Schemas["TableOut"] };
-  type LossKind = NonNullable<Pool["loss"]>["kind"];
   type ObserveAnswer = Schemas["ObserveAnswer"];
-  /** What was planned for one claim. */
-  type Plan = Omit<Schemas["PlanningAnswer"], "policies"> & {
-    policies: PolicyPlan[];
-    precision: number | null;
-    suggested_precision: Schemas["SuggestedPrecision"];
-    notes: string[];
-    pace: Schemas["RecentPace"] | null;
-    assumed_risk: number;
-    claims: null;
-  };
-  /** How many labels were planned. */
-  type Labels = Schemas["SpreadOut"];
-  type PlannedClaim = Schemas["PlannedClaim"];
-  type TableSimulated = Schemas["SimulatedOut"];
-  /** What was planned for a table of them. */
-  type TablePlan = Schemas["PlanningAnswer"] & {
-    policies: { surrogate_right: TableSimulated | null; surrogate_useless: TableSimulated }[];
-    assumed_risks: Record<string, number>;
-    claims: PlannedClaim[];
-  };
   type Pool = Schemas["PoolOut"];
-  type PoolPage = Schemas["PoolPage"];
   type ProblemBody = Schemas["Problem"];
-  type ProblemError = Schemas["ProblemError"];
   type Scale = Schemas["Scale"];
-  type Score = Schemas["ScoreOut"];
   type AnySession = Schemas["Session"];
   /** A session that measures a risk or a difference: it has an interval. */
   type Session = AnySession & {
@@ -55,61 +26,8 @@ declare global {
     scale: Scale;
     score: Schemas["ScoreInterval"];
   };
-  type ClaimItem = Schemas["ClaimItem"];
-  type ClaimItems = Schemas["ClaimItems"];
-  type RoundHistory = Schemas["RoundHistory"];
-  type SessionChange = Schemas["SessionChange"];
-  type SessionPage = Schemas["SessionPage"];
-  type SessionState = AnySession["state"];
   type Task = Schemas["TaskAnswer"];
   type TrajectoryPoint = Schemas["TrajectoryPoint"];
-  type Webhook = Schemas["WebhookOut"];
-  type NewWebhook = Schemas["NewWebhook"];
-  type NewShare = Schemas["NewShare"];
-  type Share = Schemas["ShareOut"];
-  type Delivery = Schemas["DeliveryOut"];
-
-  /** A policy of a plan: refused, or simulated with a surrogate that is right and one that is not. */
-  type PolicyPlan = RefusedPlan | OpenPlan;
-  /** Labels at one precision of a plan's curve. */
-  type CurvePoint = Schemas["PlannedPoint"] & { precision: number };
-  interface RefusedPlan {
-    policy: string;
-    refused: Schemas["RefusedOut"];
-    warning: string | null;
-    smallest_width: Schemas["SmallestWidth"] | null;
-  }
-  interface OpenPlan {
-    policy: string;
-    refused: null;
-    warning: string | null;
-    smallest_width: Schemas["SmallestWidth"];
-    expected: Schemas["PlannedPoint"] | null;
-    curve: Schemas["PlannedPoint"][];
-    surrogate_right: Simulated | null;
-    surrogate_useless: Simulated;
-  }
-  type Simulated = Finished | Unfinished;
-  interface Finished {
-    runs: number;
-    reached: number;
-    labels: Schemas["SpreadOut"];
-    width: Schemas["SpreadOut"];
-    more_than: null;
-  }
-  interface Unfinished {
-    runs: number;
-    reached: null;
-    labels: null;
-    width: null;
-    more_than: number;
-  }
-
-  /** Two systems as they are called. */
-  interface Contrast {
-    a: string;
-    b: string;
-  }
 
   /** An event of a session's stream. */
   interface News {
