@@ -191,7 +191,7 @@ class AskedQuestion(BaseModel):
         """Take what is asked now; of several values, those that were chosen stay choices."""
         if question.name in SEVERAL:
             known = {choice.value for choice in self.question.choices}
-            self.question.choices += [one for one in question.choices if one.value not in known]
+            self.question.choices += [new for new in question.choices if new.value not in known]
         else:
             self.question, self.answers = question, []
 
@@ -515,7 +515,7 @@ class FileForm:
             self.announced = f"{counted(len(questions), 'question')} to answer. {text}"
         first = next((asked.key for asked in state.questions if not asked.answers), None)
         self.lead = "" if first is None else f"question-{first}"
-        mapped = [one for one in questions if one.name == "mapping" and state.is_hidden(one)]
+        mapped = [new for new in questions if new.name == "mapping" and state.is_hidden(new)]
         if mapped:
             named = self["subject"] == "two" and self["kind"] != "difference"
             self._hint = _COLUMNS_OF_TWO if named else _COLUMNS

@@ -103,7 +103,8 @@ class Planner:
         plan = kept.plan
         if plan.claims is not None:
             return True
-        chosen = next((one for one in plan.policies if one.policy == self._claim["policy"]), None)
+        named = (policy for policy in plan.policies if policy.policy == self._claim["policy"])
+        chosen = next(named, None)
         if chosen is None or self._precision == plan.precision:
             return chosen is not None
         return self._precision is not None and labels_at(chosen, self._precision) is not None
